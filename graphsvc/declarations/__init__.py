@@ -1,0 +1,1 @@
+"""Declarations in and out of files: JSON lines, Parquet and YAML manifests."""

@@ -1,0 +1,74 @@
+"""What the use cases answer, beside the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graphsvc.domain.limits import Limits
+from graphsvc.domain.model import AgentVersion
+from graphsvc.domain.names import AgentRef
+from graphsvc.domain.report import Report
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Published:
+    """A version is stored. revision: the one that its first publication created; created: whether this call did."""
+
+    revision: int
+    created: bool
+    report: Report
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retired:
+    """An agent is out of the graph since this revision. created: whether this call took it out."""
+
+    revision: int
+    created: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Imported:
+    """An import is stored. created: versions that were new; unchanged: those that were there with the same content."""
+
+    revision: int
+    created: int
+    unchanged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An agent one hop away, with the events between the two, sorted."""
+
+    agent: AgentRef
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Description:
+    """One agent as its reader may see it. next_page_token: of the next page of neighbours, empty on the last."""
+
+    version: AgentVersion
+    started_by: tuple[Neighbour, ...]
+    starts: tuple[Neighbour, ...]
+    next_page_token: str
+    revision: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """Published agents, the events they emit or hear, and their agent-event incidences."""
+
+    agents: int
+    events: int
+    incidences: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Status:
+    """Where the graph stands and what applies. sizes: None unless the reader reads the whole installation."""
+
+    revision: int
+    default_limits: Limits
+    ceilings: Limits
+    sizes: Sizes | None

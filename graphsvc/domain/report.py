@@ -1,0 +1,151 @@
+"""The answer to a search: structure for one reader. Words are made from it in `wording`."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import rfc8785
+
+from graphsvc.domain.limits import Limits
+from graphsvc.domain.names import AgentRef
+
+
+class Verification(StrEnum):
+    """How completely the loops were looked for (G-8)."""
+
+    COMPLETE = "complete"
+    MORE_LOOPS = "more_loops"
+    WALK_LIMITED = "walk_limited"
+    NOT_VERIFIED = "not_verified"
+
+    @property
+    def may_be_more(self) -> bool:
+        """Whether loops may exist beyond those listed."""
+        return self in (Verification.MORE_LOOPS, Verification.WALK_LIMITED)
+
+    @property
+    def fully_verified(self) -> bool:
+        """Whether no walk limit cut the search."""
+        return self in (Verification.COMPLETE, Verification.MORE_LOOPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """The step from an agent of a loop to the next. events: the shared events, sorted, or None where hidden."""
+
+    events: tuple[str, ...] | None
+    barrier: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The hop as JSON values."""
+        return {"events": None if self.events is None else list(self.events), "barrier": self.barrier}
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop from the agent asked about back to it, which is not repeated at the end; None stands for a hidden agent."""
+
+    agents: tuple[AgentRef | None, ...]
+    hops: tuple[Hop, ...]
+    over_chain_limit: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many agents the loop has."""
+        return len(self.agents)
+
+    @property
+    def is_self(self) -> bool:
+        """Whether this is the agent hearing its own event."""
+        return len(self.agents) == 1
+
+    def as_json(self) -> dict[str, Any]:
+        """The loop as JSON values."""
+        return {
+            "agents": [None if agent is None else agent.text for agent in self.agents],
+            "length": self.length,
+            "self": self.is_self,
+            "over_chain_limit": self.over_chain_limit,
+            "hops": [hop.as_json() for hop in self.hops],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UnheardEvent:
+    """The version emits an event that nobody the reader may read hears (G-17)."""
+
+    event: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The notice as JSON values."""
+        return {"kind": "unheard_event", "event": self.event}
+
+
+@dataclass(frozen=True, slots=True)
+class UnfedTrigger:
+    """The version hears an event that nobody the reader may read emits (G-17). hint: a similar event that is emitted (G-18)."""
+
+    event: str
+    hint: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The notice as JSON values."""
+        return {"kind": "unfed_trigger", "event": self.event, "hint": self.hint}
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingSet:
+    """Taking these out of the version breaks every loop named, and none of them could be left out (G-19)."""
+
+    triggers: tuple[str, ...]
+    events: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The notice as JSON values."""
+        return {"kind": "breaking_set", "triggers": list(self.triggers), "events": list(self.events)}
+
+
+Notice = UnheardEvent | UnfedTrigger | BreakingSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one reader may know about a version's loops.
+
+    visits: incidences looked at, None unless the reader reads the whole installation (G-21).
+    revision: of the graph, None where the answer comes from files.
+    """
+
+    agent: AgentRef
+    verification: Verification
+    loops: tuple[Loop, ...]
+    notices: tuple[Notice, ...]
+    limits: Limits
+    visits: int | None = None
+    revision: int | None = None
+
+    @property
+    def warns(self) -> bool:
+        """Whether a publisher must be warned (P-4, P-5)."""
+        return bool(self.loops) or self.verification is not Verification.COMPLETE
+
+    def _judged(self) -> dict[str, Any]:
+        return {
+            "agent": self.agent.text,
+            "verification": self.verification.value,
+            "loops": [loop.as_json() for loop in self.loops],
+            "notices": [notice.as_json() for notice in self.notices],
+            "limits": self.limits.as_json(),
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in hexadecimal over the canonical JSON (RFC 8785) of the report without revision and visits (G-11)."""
+        return hashlib.sha256(rfc8785.dumps(self._judged())).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        return {**self._judged(), "visits": self.visits, "revision": self.revision, "digest": self.digest}

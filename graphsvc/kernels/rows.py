@@ -1,0 +1,197 @@
+"""Incidence rows: which events an agent emits and hears, which agents hear and emit an event.
+
+Agents and events share one dense sequence of node numbers, given out in order of first appearance, so that two tables hold all
+four kinds of row: `ahead` leads an agent to the events it emits and an event to its listeners; `behind` leads an agent to the
+events it hears and an event to its emitters. Every incidence stands once in each table. Pairs of agents are never built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+
+class Table(NamedTuple):
+    """Rows in one flat array: node n's row is `data[start[n] : start[n] + size[n]]`; it may grow to `room[n]` in place."""
+
+    start: Longs
+    size: Ints
+    room: Ints
+    data: Ints
+    used: Longs
+    """One number: how much of `data` is given out to rows."""
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _insert(table: Table, nodes: Ints, values: Ints) -> int:
+    """Append values[i] to the row of nodes[i], nodes sorted. Returns how many were placed before `data` ran out of room."""
+    start, size, room, data, used = table
+    i = 0
+    while i < nodes.size:
+        node = nodes[i]
+        end = i
+        while end < nodes.size and nodes[end] == node:
+            end += 1
+        need = size[node] + end - i
+        if need > room[node]:
+            # A fresh row gets just its room, so that bulk loading wastes nothing; one that grows again gets half as much more.
+            fresh = need if room[node] == 0 else need + need // 2 + 1
+            if used[0] + fresh > data.size:
+                return i
+            data[used[0] : used[0] + size[node]] = data[start[node] : start[node] + size[node]]
+            start[node] = used[0]
+            room[node] = fresh
+            used[0] += fresh
+        data[start[node] + size[node] : start[node] + need] = values[i:end]
+        size[node] = need
+        i = end
+    return i
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _remove(table: Table, nodes: Ints, values: Ints) -> None:
+    """Take values[i] out of the row of nodes[i]; the row's last value takes its place."""
+    for i in range(nodes.size):
+        node, first = nodes[i], table.start[nodes[i]]
+        last = first + table.size[node] - 1
+        for at in range(first, last + 1):
+            if table.data[at] == values[i]:
+                table.data[at] = table.data[last]
+                table.size[node] -= 1
+                break
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _compact(table: Table, data: Ints) -> None:
+    """Copy every row into new data without gaps, in order of node number."""
+    at = 0
+    for node in range(table.size.size):
+        size = table.size[node]
+        data[at : at + size] = table.data[table.start[node] : table.start[node] + size]
+        table.start[node] = at
+        table.room[node] = size
+        at += size
+    table.used[0] = at
+
+
+def _empty_table() -> Table:
+    none = np.zeros(0, np.int32)
+    return Table(np.zeros(0, np.int64), none, none.copy(), none.copy(), np.zeros(1, np.int64))
+
+
+def _longer(array: npt.NDArray[np.int32] | npt.NDArray[np.int64], length: int) -> npt.NDArray[np.int32]:
+    grown = np.zeros(length, array.dtype)
+    grown[: array.size] = array
+    return grown  # type: ignore[return-value]
+
+
+class Rows:
+    """The two tables of a graph. Not safe for concurrent use while it changes."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.incidences = 0
+        self.ahead = _empty_table()
+        self.behind = _empty_table()
+
+    def add_nodes(self, count: int) -> int:
+        """Make room for more nodes; returns the number of the first."""
+        first = self.nodes
+        self.nodes += count
+        if self.nodes > self.ahead.size.size:
+            capacity = max(64, self.nodes, self.ahead.size.size * 3 // 2)
+            self.ahead = self._with_capacity(self.ahead, capacity)
+            self.behind = self._with_capacity(self.behind, capacity)
+        return first
+
+    @staticmethod
+    def _with_capacity(table: Table, capacity: int) -> Table:
+        starts = _longer(table.start, capacity)
+        return table._replace(start=starts, size=_longer(table.size, capacity), room=_longer(table.room, capacity))
+
+    def change(self, sources: Ints, targets: Ints, *, present: bool) -> None:
+        """Add (or, with present=False, take away) the incidences sources[i] → targets[i].
+
+        An incidence agent → event says that the agent emits it; event → agent that the agent hears it. None may be added twice.
+        """
+        if not sources.size:
+            return
+        if present:
+            self.ahead = self._inserted(self.ahead, sources, targets)
+            self.behind = self._inserted(self.behind, targets, sources)
+            self.incidences += sources.size
+        else:
+            _remove(self.ahead, sources, targets)
+            _remove(self.behind, targets, sources)
+            self.incidences -= sources.size
+
+    def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:
+        order = np.argsort(nodes, kind="stable")
+        nodes, values = nodes[order], values[order]
+        while True:
+            done = _insert(table, nodes, values)
+            if done == nodes.size:
+                return table
+            nodes, values = nodes[done:], values[done:]
+            held = int(table.size.sum(dtype=np.int64))
+            # Twice what is live: gaps are squeezed out here, so that dead room never exceeds the live rows.
+            data = np.empty(max(256, (held + 2 * nodes.size) * 3 // 2), np.int32)
+            _compact(table, data)
+            table = table._replace(data=data)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of agents for one reader, by node number: readable agents by their place in name order, then hidden ones by
+    first appearance (G-15).
+
+    place: a number per node that grows in name order. scope: the scope number of an agent, -1 for an event.
+    readable: per scope number, whether the reader may read it.
+    """
+
+    place: Longs
+    scope: Ints
+    readable: npt.NDArray[np.bool_]
+
+    HIDDEN = 1 << 62
+
+    def key(self, node: int) -> int:
+        """The sort key of an agent; hidden agents come after every readable one."""
+        return int(self.place[node]) if self.readable[self.scope[node]] else Order.HIDDEN + node
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A graph as it will be, and what is asked of it.
+
+    root: the agent asked about; its stored rows are replaced by `emits` and `hears` (event nodes, none twice). A root that the
+    graph does not have yet, and events that it does not have, take numbers from `rows.nodes` on.
+    max_loops: at least 1. max_visits: most incidences looked at.
+    """
+
+    rows: Rows
+    order: Order
+    root: int
+    emits: Sequence[int]
+    hears: Sequence[int]
+    max_loops: int
+    max_visits: int
+
+
+COMPLETE, MORE_LOOPS, WALK_LIMITED, NOT_VERIFIED = range(4)
+
+
+class Answer(NamedTuple):
+    """loops: agent nodes from the root on, root not repeated. ended: one of the four constants. visits: incidences looked at."""
+
+    loops: list[tuple[int, ...]]
+    ended: int
+    visits: int

@@ -1,0 +1,1 @@
+"""Where the append-only log of publications is kept: memory, SQLite or PostgreSQL behind one port."""

@@ -1,0 +1,118 @@
+"""Every refusal of the platform, as a tree with fields; `api.problems` gives each leaf its HTTP status.
+
+Messages are for callers: they never carry a name the caller may not read, a path of the server or a traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One fault in an input.
+
+    field: the faulty field as its author knows it. place: ``file:line:column``, or empty when the input has no places.
+    reason: what is wrong. remedy: what would be right.
+    """
+
+    field: str
+    reason: str
+    remedy: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.field}: {self.reason}; {self.remedy}"
+
+
+class PlatformError(Exception):
+    """Base of everything that the platform refuses on purpose."""
+
+
+class InvalidInput(PlatformError):
+    """The input breaks a rule; carries every violation found, at least one. Nothing was stored."""
+
+    def __init__(self, violations: Iterable[Violation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("\n".join(map(str, self.violations)))
+
+
+class Unauthenticated(PlatformError):
+    """No token, or one that is not valid here."""
+
+    def __init__(self) -> None:
+        super().__init__("send a valid token: Authorization: Bearer …")
+
+
+class AccessDenied(PlatformError):
+    """The caller's grants do not cover the act. Says the role and scope that would, whatever exists there."""
+
+    def __init__(self, role: str, scope: str) -> None:
+        self.role, self.scope = role, scope
+        super().__init__(f"this needs the role {role} on the scope {scope}; ask an admin of that scope for it")
+
+
+class NotFound(PlatformError):
+    """No such thing, or none that the caller may read: the two are one answer."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such thing, or it is outside your access")
+
+
+class UnexpectedNumber(PlatformError):
+    """The publisher expected another number for the new version. Nothing was stored."""
+
+    def __init__(self, agent: str, expected: int, actual: int) -> None:
+        self.agent, self.expected, self.actual = agent, expected, actual
+        super().__init__(
+            f"the next version of {agent} has number {actual}, not {expected};"
+            " somebody published meanwhile: look at the current version, then publish again"
+        )
+
+
+class Conflict(PlatformError):
+    """The act does not fit the present state; the message says why and what would fit."""
+
+
+class TooLarge(PlatformError):
+    """A request with more bytes than the server takes."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        super().__init__(f"the request is larger than {most_bytes} bytes; send less, or in several requests")
+
+
+class Overloaded(PlatformError):
+    """Too many requests; what was accepted before is still finished."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        self.retry_after_s = retry_after_s
+        super().__init__(f"too many requests; try again in {retry_after_s} s")
+
+
+class StoreUnavailable(PlatformError):
+    """The database did not answer; nothing that was acknowledged is lost."""
+
+    def __init__(self) -> None:
+        super().__init__("the database of the platform does not answer; try again later")
+
+
+class GraphUnavailable(PlatformError):
+    """The graph service did not answer: down, slow, overloaded or past its deadline. Trying later may help.
+
+    reason: for the operator's log. down: whether nothing else would be answered either just now.
+    """
+
+    def __init__(self, reason: str, *, down: bool) -> None:
+        self.reason, self.down = reason, down
+        super().__init__("the graph service did not answer; try again later")
+
+
+class GraphRefused(PlatformError):
+    """The graph service refused for good: the same call will never succeed."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"the graph service refused: {reason}")

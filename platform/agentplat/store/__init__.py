@@ -1,0 +1,1 @@
+"""The platform's own database: agents, versions, reports, the outbox, people, acts. One schema for SQLite and PostgreSQL."""

@@ -1,0 +1,200 @@
+"""What the store promises. One suite of tests holds SQLite and PostgreSQL to this page.
+
+Everything happens inside a transaction: `reading()` sees one state of the database, `writing()` becomes visible whole and durable
+when the block ends without an exception, or not at all. Every method raises StoreUnavailable when the database does not answer.
+Times are whole milliseconds since 1970, UTC; waits and leases are measured by the database's clock where several hosts share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agentplat.domain.access import Grant, Person, Token
+from agentplat.domain.outbox import Claim, Entry, EntryKind
+from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
+from agentplat.domain.scopes import Ref
+
+
+class Registry(Protocol):
+    """Agents, their versions and reports."""
+
+    def find(self, ref: Ref) -> Agent | None:
+        """The agent, if any version of it was ever published."""
+
+    def by_id(self, agent_id: int) -> Agent:
+        """The agent of an id that the store gave out."""
+
+    def hold(self, ref: Ref) -> Agent:
+        """The agent, created if need be, held against every other writer until the transaction ends."""
+
+    def page(self, scopes: Collection[str], after: Ref | None, size: int) -> list[Agent]:
+        """Agents of these scopes and below, by scope, then name, from behind `after`."""
+
+    def last_number(self, agent: Agent) -> int:
+        """The highest number of the agent's versions, 0 where there is none."""
+
+    def add(self, agent: Agent, number: int, content: Content, publisher: Person, published_at: int) -> None:
+        """Store a version and make it the agent's published one."""
+
+    def retire(self, agent: Agent) -> None:
+        """Leave the agent without a published version."""
+
+    def pause(self, agent: Agent, paused: bool) -> None:
+        """Mark the agent as paused, or no longer."""
+
+    def version(self, agent: Agent, number: int) -> Version | None:
+        """One version."""
+
+    def versions(self, agent: Agent, below: int | None, size: int) -> list[Version]:
+        """Versions with a number under `below`, newest first."""
+
+    def paused_among(self, refs: Collection[Ref]) -> set[Ref]:
+        """Those of the agents that are paused."""
+
+    def sources(self, events: Collection[str], scopes: Collection[str]) -> list[Source]:
+        """Published agents of these scopes and below that emit one of the events, by event, then scope, then name."""
+
+    def keep_report(self, agent_id: int, number: int, report: KeptReport) -> None:
+        """Keep a report with its version, in place of the one before."""
+
+    def report(self, agent: Agent, number: int) -> KeptReport | None:
+        """The report kept with the version."""
+
+
+class Outbox(Protocol):
+    """Entries on their way to the graph service."""
+
+    def append(self, agent: Agent, kind: EntryKind, number: int, actor: Person | None, owner: str, lease_s: float) -> Entry:
+        """Add an entry behind the agent's others. It begins under a lease of its owner, who will try first."""
+
+    def entry(self, entry_id: int) -> Entry:
+        """The entry as it stands."""
+
+    def claim_head(self, agent_id: int, owner: str, lease_s: float) -> Claim | None:
+        """Lease the agent's first unsettled entry, due or not; None if there is none, it is set aside, or another holds it."""
+
+    def claim_due(self, owner: str, lease_s: float) -> Claim | None:
+        """Lease a due entry that is first of its agent and that nobody holds; None if there is none."""
+
+    def deliver(self, claim: Claim, revision: int | None) -> bool:
+        """Settle a claimed entry as delivered; False when somebody else settled it before."""
+
+    def postpone(self, claim: Claim, wait_s: float, reason: str) -> None:
+        """Give a claimed entry back, one attempt older, due after the wait."""
+
+    def set_aside(self, claim: Claim, reason: str) -> bool:
+        """Stop the agent's deliveries at a claimed entry until somebody resumes them; False when it was settled before."""
+
+    def resume(self, agent_id: int, skip: bool) -> Entry | None:
+        """Let a set-aside entry be tried again, or skip it; None when the agent has none."""
+
+    def hasten(self) -> None:
+        """Make every waiting entry due now."""
+
+    def unsettled(self, agent_ids: Collection[int]) -> dict[int, Entry]:
+        """The first unsettled entry of each agent that has one."""
+
+    def publication(self, agent_id: int, number: int) -> Entry:
+        """The entry that carries this version."""
+
+    def sizes(self) -> tuple[int, int]:
+        """How many entries wait and how many are set aside."""
+
+
+class People(Protocol):
+    """People, their grants and tokens."""
+
+    def find(self, ref: Ref) -> Person | None:
+        """The person of this name."""
+
+    def by_id(self, person_id: int) -> Person:
+        """The person of an id that the store gave out."""
+
+    def add(self, ref: Ref, created_at: int) -> Person | None:
+        """Store a person; None when the name is taken in that scope."""
+
+    def page(self, scopes: Collection[str], after: Ref | None, size: int) -> list[Person]:
+        """People whose home is in these scopes or below, by scope, then name, from behind `after`."""
+
+    def grants(self, person: Person) -> frozenset[Grant]:
+        """The person's present grants."""
+
+    def grant(self, person: Person, grant: Grant) -> bool:
+        """Add a grant; False when it was there."""
+
+    def revoke(self, person: Person, grant: Grant) -> bool:
+        """Take a grant away; False when it was not there."""
+
+    def tokens(self, person: Person) -> list[Token]:
+        """The person's tokens, oldest first."""
+
+    def add_token(self, person: Person, name: str, sha256: str, created_at: int, expires_at: int | None) -> Token | None:
+        """Store a token's hash; None when the person has a token of that name."""
+
+    def revoke_token(self, person: Person, name: str, revoked_at: int) -> bool:
+        """Make a token invalid for good; False when the person has no valid token of that name."""
+
+    def holder(self, sha256: str, now: int) -> Person | None:
+        """The person whose token has this hash and is neither expired nor revoked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One recorded act. actor: None for the operator at the host and for the platform itself. details: JSON values."""
+
+    id: int
+    at: int
+    actor: Ref | None
+    act: str
+    scope: str
+    subject: str
+    details: Mapping[str, Any]
+
+
+class Acts(Protocol):
+    """The record of who did what."""
+
+    def record(self, at: int, actor: Person | None, act: str, subject: Ref, details: Mapping[str, Any]) -> None:
+        """Add an act on an agent or a person."""
+
+    def page(self, scopes: Collection[str], before: int | None, size: int) -> Sequence[Act]:
+        """Acts on subjects of these scopes and below, newest first, with an id under `before`."""
+
+
+class Work(Protocol):
+    """One transaction."""
+
+    @property
+    def registry(self) -> Registry:
+        """Agents, versions, reports."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """Entries on their way."""
+
+    @property
+    def people(self) -> People:
+        """People, grants, tokens."""
+
+    @property
+    def acts(self) -> Acts:
+        """Who did what."""
+
+
+class Store(Protocol):
+    """The database."""
+
+    def reading(self) -> AbstractContextManager[Work]:
+        """A transaction that only reads."""
+
+    def writing(self) -> AbstractContextManager[Work]:
+        """A transaction that commits on leaving and rolls back on an exception."""
+
+    def check(self) -> None:
+        """Raises StoreUnavailable when the database does not answer, SchemaOutdated when it needs migrating."""
+
+    def close(self) -> None:
+        """Release connections and files. Calling it twice does nothing."""

@@ -1,0 +1,199 @@
+"""Breaks the code on purpose, one place at a time, and demands that the tests of a promise notice.
+
+Each mutant is applied to a copy of the tree, which the tests then import instead of the checkout; the checkout is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from ruamel.yaml import YAML
+
+MUTANTS = Path("tests/mutants/mutants.yaml")
+TESTS_FAILED = 1
+"""Exit status of pytest when it ran and a test failed; anything above means that it could not judge."""
+
+_NOT_COPIED = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".data", ".benchmarks", "*.egg-info")
+_GRACE_S = 20.0
+
+
+class MutantFault(Exception):
+    """The list of mutants or one of its entries is wrong."""
+
+
+class Mutant(BaseModel):
+    """One small fault in the code.
+
+    find: text that occurs exactly once in the file. replace: what stands there instead. tests: where to look for the promise's
+    tests, all of tests/ when empty. timeout_s: most seconds for them. timeout_kills: whether running out of time is the failure
+    meant, as it is where the fault makes a search endless.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+    promise: str
+    file: Path
+    find: Annotated[str, Field(min_length=1)]
+    replace: str
+    tests: tuple[Path, ...] = ()
+    timeout_s: Annotated[float, Field(gt=0)] = 300.0
+    timeout_kills: bool = False
+
+    def apply(self, tree: Path) -> None:
+        """Change the file in a copy of the tree. Raises MutantFault when the text is not there exactly once."""
+        path = tree / self.file
+        if not path.is_file():
+            raise MutantFault(f"{self.file} does not exist")
+        text = path.read_text(encoding="utf-8")
+        if (count := text.count(self.find)) != 1:
+            raise MutantFault(f"the text to find stands {count} times in {self.file}; it must stand there exactly once")
+        if self.find == self.replace:
+            raise MutantFault("the replacement changes nothing")
+        path.write_text(text.replace(self.find, self.replace), encoding="utf-8")
+
+
+class Outcome(StrEnum):
+    """What became of a mutant. UNJUDGED: the tests could not run, or none was chosen."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    TIMED_OUT = "timed out"
+    UNJUDGED = "unjudged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome of one mutant; `detail` is the first failing test, or why there is none, and `output` what pytest printed."""
+
+    mutant: Mutant
+    outcome: Outcome
+    seconds: float
+    detail: str
+    output: str = ""
+
+    @property
+    def satisfies(self) -> bool:
+        """Whether the tests noticed the fault in the way its entry says."""
+        return self.outcome is Outcome.KILLED or (self.outcome is Outcome.TIMED_OUT and self.mutant.timeout_kills)
+
+
+def read_mutants(path: Path) -> list[Mutant]:
+    """The mutants of a list. Raises MutantFault for an id given twice, pydantic's ValidationError for a wrong entry."""
+    mutants = TypeAdapter(list[Mutant]).validate_python(YAML(typ="safe").load(path.read_text(encoding="utf-8")) or [])
+    ids = [mutant.id for mutant in mutants]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
+        raise MutantFault(f"{path}: these ids are given more than once: {', '.join(twice)}")
+    return mutants
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How a run of pytest ended: its exit status, or None when its time ran out, and all that it printed."""
+
+    status: int | None
+    output: str
+
+
+def _copy(source: Path, target: Path, checkout: Path) -> Path:
+    """A copy of the tree, with the checkout's virtual environment and the data beside it where its tests look for them."""
+    shutil.copytree(source, target, ignore=_NOT_COPIED, symlinks=True)
+    for link, real in ((target / ".venv", checkout / ".venv"), (target.parent / "shared", checkout.parent / "shared")):
+        if real.exists() and not link.exists():
+            link.symlink_to(real)
+    return target
+
+
+def _pytest(tree: Path, checkout: Path, arguments: Sequence[str], timeout_s: float) -> _Run:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "platform")]),
+        "MUTANTS_CHECKOUT": str(checkout),
+        # Compiled kernels are found again by the file they stand in, not by what it calls: a mutant starts without any.
+        "NUMBA_CACHE_DIR": str(tree.parent / "numba"),
+    }
+    options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.guard", "--hypothesis-profile=ci"]
+    log = tree.parent / "pytest.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *arguments],
+            cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            status: int | None = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            _end(process)
+    return _Run(status, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt pytest, so that it takes down the servers it started, then end whatever is left of its group."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            pass
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _judge(mutant: Mutant, pristine: Path, checkout: Path, scratch: Path) -> Verdict:
+    began = time.perf_counter()
+
+    def verdict(outcome: Outcome, detail: str, output: str = "") -> Verdict:
+        return Verdict(mutant=mutant, outcome=outcome, seconds=time.perf_counter() - began, detail=detail, output=output)
+
+    with TemporaryDirectory(dir=scratch, prefix=f"{mutant.id}-") as folder:
+        tree = _copy(pristine, Path(folder) / "tree", checkout)
+        try:
+            mutant.apply(tree)
+        except MutantFault as fault:
+            return verdict(Outcome.UNJUDGED, str(fault))
+        places = [str(path) for path in mutant.tests]
+        run = _pytest(tree, checkout, ["-x", "--numprocesses=0", "--promise", mutant.promise, *places], mutant.timeout_s)
+    if run.status is None:
+        return verdict(Outcome.TIMED_OUT, f"after {mutant.timeout_s:g} s", run.output)
+    if run.status == 0:
+        return verdict(Outcome.SURVIVED, "its tests pass", run.output)
+    if run.status != TESTS_FAILED:
+        return verdict(Outcome.UNJUDGED, f"pytest ended with status {run.status}", run.output)
+    first = re.search(r"^(?:FAILED|ERROR) (\S+)", run.output, re.MULTILINE)
+    return verdict(Outcome.KILLED, first.group(1) if first else "", run.output)
+
+
+def judge(mutants: Iterable[Mutant], checkout: Path, *, workers: int = 2) -> Iterator[Verdict]:
+    """The verdict on each mutant, as they come in.
+
+    Raises MutantFault when the promises' tests do not pass on the unchanged tree, as their failure would prove nothing then.
+    """
+    chosen = list(mutants)
+    with TemporaryDirectory(prefix="mutants-") as folder:
+        scratch = Path(folder)
+        pristine = _copy(checkout, scratch / "pristine" / "tree", checkout)
+        promises = [part for promise in sorted({mutant.promise for mutant in chosen}) for part in ("--promise", promise)]
+        unchanged = _pytest(pristine, checkout, [f"--numprocesses={workers}", *promises], 3600.0)
+        if unchanged.status != 0:
+            raise MutantFault(f"the tests do not pass on the unchanged tree (status {unchanged.status}):\n{unchanged.output}")
+        with ThreadPoolExecutor(workers) as pool:
+            for done in as_completed([pool.submit(_judge, mutant, pristine, checkout, scratch) for mutant in chosen]):
+                yield done.result()
