@@ -28,6 +28,25 @@ class Grant:
     scope: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """A person or service that holds tokens. ref: their name in their home scope, whose admins look after them."""
+
+    id: int
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What is known of a token; the token itself is shown once and never kept. Times in milliseconds since 1970, UTC."""
+
+    id: int
+    name: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """Whoever acts, with their present grants. person: None for the operator at the host, who acts through the command line."""
@@ -60,25 +79,6 @@ class Access:
         """Raises AccessDenied unless a grant of the role contains the scope."""
         if not self.may(role, scope):
             raise AccessDenied(role.value, scope)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """A person or service that holds tokens. ref: their name in their home scope, whose admins look after them."""
-
-    id: int
-    ref: Ref
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """What is known of a token; the token itself is shown once and never kept. Times in milliseconds since 1970, UTC."""
-
-    id: int
-    name: str
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
 
 
 OPERATOR = Access(None, frozenset({Grant(Role.ADMIN, INSTALLATION)}))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentplat.domain.access import Grant, Person, Token
+from agentplat.domain.acts import Act
 from agentplat.domain.outbox import Claim, Entry, EntryKind
 from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
 from agentplat.domain.scopes import Ref
@@ -139,19 +139,6 @@ class People(Protocol):
 
     def holder(self, sha256: str, now: int) -> Person | None:
         """The person whose token has this hash and is neither expired nor revoked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
-    """One recorded act. actor: None for the operator at the host and for the platform itself. details: JSON values."""
-
-    id: int
-    at: int
-    actor: Ref | None
-    act: str
-    scope: str
-    subject: str
-    details: Mapping[str, Any]
 
 
 class Acts(Protocol):

@@ -79,20 +79,21 @@ versions = sa.Table(
     "versions",
     metadata,
     sa.Column("agent_id", ID, sa.ForeignKey("agents.id"), primary_key=True),
-    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("manifest", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
-    sa.Column("listens", sa.Text, nullable=False),
+    sa.Column("declaration", sa.Text, nullable=False),
     sa.Column("publisher_id", ID, sa.ForeignKey("people.id"), nullable=False),
     sa.Column("published_at", sa.BigInteger, nullable=False),
     sa.CheckConstraint("number >= 1", name="number"),
     sa.CheckConstraint("length(digest) = 64", name="digest"),
 )
 
+# Which events a version emits, row by row, so that the sources of a trigger are found without reading manifests (P-13).
 emissions = sa.Table(
     "emissions",
     metadata,
-    sa.Column("agent_id", ID, primary_key=True),
+    sa.Column("agent_id", ID, primary_key=True, autoincrement=False),
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("event", NAME, primary_key=True),
     sa.Column("context", sa.Text),
@@ -105,7 +106,7 @@ emissions = sa.Table(
 published = sa.Table(
     "published",
     metadata,
-    sa.Column("agent_id", ID, primary_key=True),
+    sa.Column("agent_id", ID, primary_key=True, autoincrement=False),
     sa.Column("number", sa.Integer, nullable=False),
     sa.ForeignKeyConstraint(["agent_id", "number"], ["versions.agent_id", "versions.number"]),
 )
@@ -113,7 +114,7 @@ published = sa.Table(
 reports = sa.Table(
     "reports",
     metadata,
-    sa.Column("agent_id", ID, primary_key=True),
+    sa.Column("agent_id", ID, primary_key=True, autoincrement=False),
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("body", sa.Text),

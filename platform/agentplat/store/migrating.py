@@ -1,0 +1,58 @@
+"""Bringing a database to the schema of this software, forward only (O-8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Connection
+
+from agentplat.domain.errors import PlatformError, StoreUnavailable
+from agentplat.store.engine import WRITES, open_engine
+
+VERSION_TABLE = "agentplat_schema"
+_LOCK = 0x61676E74
+"""Key of the advisory lock under which one process at a time migrates a PostgreSQL database."""
+
+
+class SchemaOutdated(PlatformError):
+    """The database has an older schema than this software needs."""
+
+    def __init__(self) -> None:
+        super().__init__("the database has an older schema; run `agentplat migrate` once, then start again")
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def schema_is_current(connection: Connection) -> bool:
+    """Whether the database has this software's schema, or a later one that older software may still write to."""
+    found = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    if found is None:
+        return False
+    scripts = ScriptDirectory.from_config(_config())
+    known = {script.revision for script in scripts.walk_revisions()}
+    return found == scripts.get_current_head() or found not in known
+
+
+def migrate(url: str) -> None:
+    """Bring the database to the newest schema, in one transaction. Raises StoreUnavailable and ValueError."""
+    engine = open_engine(url)
+    try:
+        with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+            if not schema_is_current(connection):
+                command.upgrade(_config(connection), "head")
+    except (sa.exc.OperationalError, sa.exc.InterfaceError) as error:
+        raise StoreUnavailable from error
+    finally:
+        engine.dispose()

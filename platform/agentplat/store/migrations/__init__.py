@@ -1,0 +1,1 @@
+"""Schema changes of the platform's database, applied in order by `agentplat migrate`."""

@@ -1,0 +1,15 @@
+"""Runs the migrations on the connection that `store.migrating` opened."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from agentplat.store import schema
+from agentplat.store.migrating import VERSION_TABLE
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=schema.metadata,
+    version_table=VERSION_TABLE,
+)
+context.run_migrations()

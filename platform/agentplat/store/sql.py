@@ -1,0 +1,92 @@
+"""The store on SQLAlchemy: transactions, and the way to a database whose schema is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+from typing_extensions import override
+
+from agentplat.domain.errors import StoreUnavailable
+from agentplat.store.engine import WRITES, open_engine
+from agentplat.store.migrating import SchemaOutdated, schema_is_current
+from agentplat.store.outbox import SqlOutbox
+from agentplat.store.people import SqlActs, SqlPeople
+from agentplat.store.port import Store, Work
+from agentplat.store.registry import SqlRegistry
+
+
+class SqlWork(Work):
+    """Work in SQL; `store.port` says what each method does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    @override
+    def registry(self) -> SqlRegistry:
+        return SqlRegistry(self._connection)
+
+    @cached_property
+    @override
+    def outbox(self) -> SqlOutbox:
+        return SqlOutbox(self._connection)
+
+    @cached_property
+    @override
+    def people(self) -> SqlPeople:
+        return SqlPeople(self._connection)
+
+    @cached_property
+    @override
+    def acts(self) -> SqlActs:
+        return SqlActs(self._connection)
+
+
+class SqlStore(Store):
+    """Store in SQL; `store.port` says what each method does."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @contextmanager
+    def _transaction(self, writes: bool) -> Iterator[SqlWork]:
+        try:
+            with self._engine.connect().execution_options(**{WRITES: writes}) as connection, connection.begin():
+                yield SqlWork(connection)
+        except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+            raise StoreUnavailable from error
+
+    @contextmanager
+    @override
+    def reading(self) -> Iterator[SqlWork]:
+        with self._transaction(writes=False) as work:
+            yield work
+
+    @contextmanager
+    @override
+    def writing(self) -> Iterator[SqlWork]:
+        with self._transaction(writes=True) as work:
+            yield work
+
+    @override
+    def check(self) -> None:
+        try:
+            with self._engine.connect() as connection:
+                current = schema_is_current(connection)
+        except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+            raise StoreUnavailable from error
+        if not current:
+            raise SchemaOutdated
+
+    @override
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def open_store(url: str) -> SqlStore:
+    """A store at ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. Raises ValueError for any other address."""
+    return SqlStore(open_engine(url))
