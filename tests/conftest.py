@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +12,7 @@ from tests.spec.manifest import PROMISES, read_promises
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"
+IN_FORCE = pytest.StashKey[dict[str, str]]()
 
 # Examples that come and go with a seed belong on a developer's machine; CI and mutants want the same run every time.
 hypothesis.settings.register_profile("dev", deadline=None)
@@ -30,22 +30,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[IN_FORCE] = read_promises(ROOT / PROMISES)
+    for asked in config.getoption("--promise"):
+        if not any(_asks_for(asked, promise) for promise in config.stash[IN_FORCE]):
+            raise pytest.UsageError(f"--promise {asked}: no promise in force has this id or area; see {PROMISES}")
+
+
+def _asks_for(asked: str, promise: str) -> bool:
+    return promise == asked or (asked.endswith("-") and promise.startswith(asked))
+
+
+def _promises_of(item: pytest.Item) -> set[str]:
+    return {promise for mark in item.iter_markers("promise") for promise in mark.args}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse marks that name no promise in force, then keep what `--promise` asks for."""
-    in_force = read_promises(ROOT / PROMISES)
-    marks = {item: {str(name) for mark in item.iter_markers("promise") for name in mark.args} for item in items}
-    unknown = [f"{item.nodeid}: {name}" for item in items for name in sorted(marks[item] - in_force.keys())]
-    if unknown:
-        raise pytest.UsageError("marks name promises that are not in tests/spec/promises.yaml:\n" + "\n".join(unknown))
     wanted = config.getoption("--promise")
     if not wanted:
         return
-    for asked in wanted:
-        if asked not in in_force and not (re.fullmatch(r"[A-Z]-", asked) and any(name.startswith(asked) for name in in_force)):
-            raise pytest.UsageError(f"--promise {asked}: no promise in force has this id or area; see tests/spec/promises.yaml")
-    kept = [item for item in items if any(name == asked or (asked[-1] == "-" and name.startswith(asked)) for name in marks[item] for asked in wanted)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-    items[:] = kept
+    chosen = [any(_asks_for(asked, promise) for asked in wanted for promise in _promises_of(item)) for item in items]
+    config.hook.pytest_deselected(items=[item for item, kept in zip(items, chosen, strict=True) if not kept])
+    items[:] = [item for item, kept in zip(items, chosen, strict=True) if kept]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test whose marks name a promise that is not in force; ids may be computed, so reading the files is not enough."""
+    if unknown := sorted(_promises_of(item) - item.config.stash[IN_FORCE].keys()):
+        pytest.fail(f"marked with {', '.join(unknown)}, which {PROMISES} does not have", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -27,7 +28,9 @@ MUTANTS = Path("tests/mutants/mutants.yaml")
 TESTS_FAILED = 1
 """Exit status of pytest when it ran and a test failed; anything above means that it could not judge."""
 
-_NOT_COPIED = shutil.ignore_patterns(".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".data", ".benchmarks", "*.egg-info")
+_NOT_COPIED = shutil.ignore_patterns(
+    ".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".data", ".benchmarks", "*.egg-info"
+)
 _GRACE_S = 20.0
 
 
@@ -146,14 +149,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Interrupt pytest, so that it takes down the servers it started, then end whatever is left of its group."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            pass
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

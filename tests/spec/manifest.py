@@ -33,7 +33,7 @@ def marks_in(path: Path) -> Iterator[Mark]:
     """
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
         match node:
-            case ast.Call(func=ast.Attribute(attr="promise", value=ast.Attribute(attr="mark")), args=args):
+            case ast.Call(func=ast.Attribute(attr="promise", value=ast.Attribute(attr="mark") | ast.Name(id="mark")), args=args):
                 for arg in args:
                     if isinstance(arg, ast.Constant) and isinstance(arg.value, str):
                         yield Mark(arg.value, f"{path}:{arg.lineno}")

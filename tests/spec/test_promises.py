@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.harness import MUTANTS, read_mutants
-from tests.spec.guarantees import PAGE, render
+from tests.spec.guarantees import AREAS, PAGE, render
 from tests.spec.manifest import PROMISES, all_marks, marks_in, read_promises
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +17,8 @@ IN_FORCE = read_promises(ROOT / PROMISES)
 
 def test_every_promise_in_force_is_marked_on_a_test() -> None:
     proved = {mark.promise for mark in all_marks(ROOT / "tests")}
-    assert [name for name in IN_FORCE if name not in proved] == []
+    missing = [name for name in IN_FORCE if name not in proved]
+    assert not missing, f"no test carries {' '.join(missing)}"
 
 
 def test_every_mark_on_a_test_names_a_promise_in_force() -> None:
@@ -26,7 +27,8 @@ def test_every_mark_on_a_test_names_a_promise_in_force() -> None:
 
 def test_every_promise_in_force_has_a_mutant() -> None:
     broken = {mutant.promise for mutant in read_mutants(ROOT / MUTANTS)}
-    assert [name for name in IN_FORCE if name not in broken] == []
+    missing = [name for name in IN_FORCE if name not in broken]
+    assert not missing, f"no mutant breaks {' '.join(missing)}"
 
 
 def test_every_mutant_fits_the_code_and_breaks_a_promise_in_force() -> None:
@@ -39,16 +41,9 @@ def test_every_mutant_fits_the_code_and_breaks_a_promise_in_force() -> None:
 
 def test_promises_have_well_formed_ids_in_order_and_one_sentence_each() -> None:
     assert [name for name in IN_FORCE if not re.fullmatch(r"[A-Z]-[1-9][0-9]*", name)] == []
-    numbers = [(name[0], int(name[2:])) for name in IN_FORCE]
-    assert [numbers for area, numbers in _by_area(numbers).items() if numbers != sorted(numbers)] == []
+    order = [(list(AREAS).index(area), int(number)) for area, _, number in (name.partition("-") for name in IN_FORCE)]
+    assert order == sorted(order)
     assert [name for name, sentence in IN_FORCE.items() if not sentence.endswith(".") or "\n" in sentence] == []
-
-
-def _by_area(numbers: list[tuple[str, int]]) -> dict[str, list[int]]:
-    areas: dict[str, list[int]] = {}
-    for area, number in numbers:
-        areas.setdefault(area, []).append(number)
-    return areas
 
 
 def test_the_page_of_guarantees_is_fresh() -> None:
