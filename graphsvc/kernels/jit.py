@@ -15,16 +15,18 @@ import numpy.typing as npt
 
 from graphsvc.kernels.rows import COMPLETE, MORE_LOOPS, NOT_VERIFIED, WALK_LIMITED, Answer, Ints, Longs, Order, Question
 
+# Constants that go to other functions as arguments are numpy's: numba compiles a function anew for each literal it is given.
 _NEVER = 1 << 40
 _SPENT = -1
 _HIDDEN = Order.HIDDEN
+_ZERO, _ONE = np.int64(0), np.int64(1)
 
-# Marks of the events whose rows hold the root: in the stored graph, and as they will be.
+# Marks of the events that the root will hear, heard, will emit and emitted.
 _HEARS, _HEARD, _EMITS, _EMITTED = 1, 2, 4, 8
 # Flags of agents during one look at a branch.
-_CLOSED, _SHUT, _SEEN = 1, 2, 4
+_CLOSED, _SHUT, _SEEN = np.int8(1), np.int8(2), np.int8(4)
 # What a level may take in.
-_FRESH, _WIDE, _INSIDE = 0, 1, 2
+_FRESH, _WIDE, _INSIDE = np.int64(0), np.int64(1), np.int64(2)
 # A ball's numbers. Its nodes stand in `queue` from first to last; LOW to HIGH is the level that grows next.
 _DEPTH, _LOW, _HIGH, _COST, _SEEDS, _SEEDS_END, _FULL = range(7)
 # The ledger.
@@ -34,18 +36,22 @@ _LENGTH, _PATH, _PATH_N, _SHUTS, _SHUTS_N, _WHICH, _WHICH_N, _LOOP, _LOOP_N, _TA
 _NO_TAIL = -2
 
 
+class _Side(NamedTuple):
+    """One table as it will be. own: the root's proposed row. An event's row holds the root where `mark` has the bit `now`; the
+    stored row held it where `mark` has the bit `was`."""
+
+    start: Longs
+    size: Ints
+    data: Ints
+    own: Ints
+    mark: npt.NDArray[np.int8]
+    now: int
+    was: int
+
+
 class _Graph(NamedTuple):
     root: int
     nodes: int
-    ahead_start: Longs
-    ahead_size: Ints
-    ahead_data: Ints
-    behind_start: Longs
-    behind_size: Ints
-    behind_data: Ints
-    emits: Ints
-    hears: Ints
-    mark: npt.NDArray[np.int8]
     place: Longs
     scope: Ints
     readable: npt.NDArray[np.bool_]
@@ -71,7 +77,8 @@ class _Scratch(NamedTuple):
 
 
 def _compiled(function: Any) -> Any:
-    return numba.njit(cache=True, nogil=True)(function)
+    # Only compiled code calls these, so that no door for Python is made; `_search` alone has one, and a place in the cache.
+    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
 @_compiled
@@ -82,97 +89,87 @@ def _key(graph, node):
 
 
 @_compiled
-def _size(graph, ahead, node):
+def _size(graph, side, node):
     if node == graph.root:
-        return graph.emits.size if ahead else graph.hears.size
-    mark = graph.mark[node]
-    if ahead:
-        size = graph.ahead_size[node] if node < graph.nodes else 0
-        return size - ((mark & _HEARD) != 0) + ((mark & _HEARS) != 0)
-    size = graph.behind_size[node] if node < graph.nodes else 0
-    return size - ((mark & _EMITTED) != 0) + ((mark & _EMITS) != 0)
+        return side.own.size
+    mark = side.mark[node]
+    stored = side.size[node] if node < graph.nodes else 0
+    return stored - ((mark & side.was) != 0) + ((mark & side.now) != 0)
 
 
 @_compiled
-def _row(graph, ahead, node):
-    """The stored row, or the root's proposed one. The stored root in it is to be skipped."""
-    if node == graph.root:
-        return graph.emits if ahead else graph.hears
-    if node >= graph.nodes:
-        return graph.emits[:0]
-    if ahead:
-        first = graph.ahead_start[node]
-        return graph.ahead_data[first : first + graph.ahead_size[node]]
-    first = graph.behind_start[node]
-    return graph.behind_data[first : first + graph.behind_size[node]]
-
-
-@_compiled
-def _holds_root(graph, ahead, node):
-    return node != graph.root and (graph.mark[node] & (_HEARS if ahead else _EMITS)) != 0
-
-
-@_compiled
-def _begin(graph, ball, ahead, node):
+def _begin(graph, side, ball, node):
     number = ball.number
     number[:] = 0
     number[_HIGH] = 1
-    number[_COST] = _size(graph, ahead, node)
+    number[_COST] = _size(graph, side, node)
     ball.queue[0] = node
     ball.at[node] = 1
 
 
 @_compiled
 def _reset(ball):
+    at, queue = ball.at, ball.queue
     for i in range(ball.number[_HIGH]):
-        ball.at[ball.queue[i]] = 0
+        at[queue[i]] = 0
 
 
 @_compiled
-def _take(graph, ball, flag, rule, limit, other, found, step, high):
-    """Look at one incidence of a growing level; returns the level's new end."""
-    depth = ball.number[_DEPTH]
-    at = ball.at[found]
-    if at == 0:
-        if rule == _INSIDE:
-            allowed = other.at[found] != 0 and other.at[found] - 1 + depth <= limit
-        elif rule == _WIDE:
-            allowed = (flag[found] & _CLOSED) == 0
-        else:
-            allowed = found != graph.root and flag[found] == 0
-        if allowed:
-            ball.at[found] = depth + 1
-            ball.step[found] = step
-            ball.queue[high] = found
-            return high + 1
-    elif at == depth + 1 and _key(graph, step) < _key(graph, ball.step[found]):
-        ball.step[found] = step
-    return high
-
-
-@_compiled
-def _grow(graph, ball, ahead, flag, ledger, rule, limit, other, kept):
+def _grow(graph, side, ball, flag, ledger, rule, limit, other, kept):
     number = ball.number
     if number[_COST] + kept > ledger[_LEFT]:
         return False
     ledger[_LEFT] -= number[_COST]
     number[_DEPTH] += 1
-    low, end = number[_LOW], number[_HIGH]
+    # Everything the loop touches is a local: numba counts references at each access to a tuple's array.
+    root, nodes, place, scope, readable = graph
+    starts, sizes, data, own, mark, now, was = side
+    at, steps, queue, inside = ball.at, ball.step, ball.queue, other.at
+    depth, low, end = number[_DEPTH], number[_LOW], number[_HIGH]
     high = end
-    odd = number[_DEPTH] % 2 == 1
     for i in range(low, end):
-        node = ball.queue[i]
-        step = node if odd else ball.step[node]
-        for found in _row(graph, ahead, node):
-            if found != graph.root:
-                high = _take(graph, ball, flag, rule, limit, other, found, step, high)
-        if _holds_root(graph, ahead, node):
-            high = _take(graph, ball, flag, rule, limit, other, graph.root, step, high)
-    number[_LOW], number[_HIGH] = end, high
+        node = queue[i]
+        step = node if depth % 2 == 1 else steps[node]
+        owned = node == root
+        first = starts[node] if node < nodes and not owned else 0
+        stored = own.size if owned else (sizes[node] if node < nodes else 0)
+        extra = 1 if not owned and (mark[node] & now) != 0 else 0
+        for j in range(stored + extra):
+            # The stored root is skipped; where the row will hold the root, it comes after all others.
+            found = root if j == stored else (own[j] if owned else data[first + j])
+            if found == root and j < stored:
+                continue
+            reached = at[found]
+            if reached == 0:
+                if rule == _INSIDE:
+                    allowed = inside[found] != 0 and inside[found] - 1 + depth <= limit
+                elif rule == _WIDE:
+                    allowed = (flag[found] & _CLOSED) == 0
+                else:
+                    allowed = found != root and flag[found] == 0
+                if allowed:
+                    at[found] = depth + 1
+                    steps[found] = step
+                    queue[high] = found
+                    high += 1
+            elif reached == depth + 1 and steps[found] != step:
+                kept_step = steps[found]
+                if step == root or kept_step == root:
+                    better = step == root
+                elif readable[scope[step]]:
+                    better = not readable[scope[kept_step]] or place[step] < place[kept_step]
+                else:
+                    better = not readable[scope[kept_step]] and step < kept_step
+                if better:
+                    steps[found] = step
     cost = 0
     for i in range(end, high):
-        cost += _size(graph, ahead, ball.queue[i])
-    number[_COST] = cost
+        node = queue[i]
+        if node == root:
+            cost += own.size
+        else:
+            cost += (sizes[node] if node < nodes else 0) - ((mark[node] & was) != 0) + ((mark[node] & now) != 0)
+    number[_LOW], number[_HIGH], number[_COST] = end, high, cost
     return True
 
 
@@ -207,37 +204,43 @@ def _seed(graph, ahead, back):
 
 
 @_compiled
-def _meet(graph, ahead, back, last, flag, ledger, first):
-    _begin(graph, ahead, True, last)
-    _begin(graph, back, False, graph.root)
+def _touches(ball, other):
+    queue, at = ball.queue, other.at
+    for i in range(ball.number[_LOW], ball.number[_HIGH]):
+        if at[queue[i]] != 0:
+            return True
+    return False
+
+
+@_compiled
+def _meet(graph, sides, ahead, back, last, flag, ledger, first):
+    forth, behind = sides
+    _begin(graph, forth, ahead, last)
+    _begin(graph, behind, back, graph.root)
     kept = 0
     while _may_meet(ahead, back):
         back_open = back.number[_LOW] < back.number[_HIGH]
         forward = not back_open or ahead.number[_COST] <= back.number[_COST]
         spare = kept + (back.number[_COST] if first and forward else 0)
         if forward and ahead.number[_DEPTH] == 1:
-            if not _grow(graph, ahead, True, flag, ledger, _FRESH, 0, back, spare):
+            if not _grow(graph, forth, ahead, flag, ledger, _FRESH, _ZERO, back, spare):
                 return _SPENT
             around = _seed(graph, ahead, back)
             if around < _NEVER:
                 return around
             continue
-        side = ahead if forward else back
-        if not _grow(graph, side, forward, flag, ledger, _WIDE, 0, back, spare):
+        if not _grow(graph, forth if forward else behind, ahead if forward else back, flag, ledger, _WIDE, _ZERO, back, spare):
             return _SPENT
-        if ahead.number[_DEPTH] > 1:
-            other = back if forward else ahead
-            for i in range(side.number[_LOW], side.number[_HIGH]):
-                if other.at[side.queue[i]] != 0:
-                    return ahead.number[_DEPTH] + back.number[_DEPTH]
+        if ahead.number[_DEPTH] > 1 and _touches(ahead if forward else back, back if forward else ahead):
+            return ahead.number[_DEPTH] + back.number[_DEPTH]
         if first and forward and ahead.number[_DEPTH] > 2:
             for i in range(ahead.number[_LOW], ahead.number[_HIGH]):
-                kept += _size(graph, False, ahead.queue[i])
+                kept += _size(graph, behind, ahead.queue[i])
     return _NEVER
 
 
 @_compiled
-def _trace(graph, ahead, back, flag, ledger, limit):
+def _trace(graph, behind, ahead, back, flag, ledger, limit):
     """Go on from `back` in place. What it held before is given by the numbers that the caller saved; see `_untrace`."""
     number = back.number
     end = number[_HIGH]
@@ -248,10 +251,10 @@ def _trace(graph, ahead, back, flag, ledger, limit):
         if ahead.at[node] != 0 and ahead.at[node] - 1 + number[_DEPTH] <= limit:
             back.queue[high] = node
             high += 1
-            cost += _size(graph, False, node)
+            cost += _size(graph, behind, node)
     number[_LOW], number[_HIGH], number[_COST], number[_FULL] = end, high, cost, high
     while number[_LOW] < number[_HIGH] and number[_DEPTH] < limit - 2:
-        if not _grow(graph, back, False, flag, ledger, _INSIDE, limit, ahead, 0):
+        if not _grow(graph, behind, back, flag, ledger, _INSIDE, limit, ahead, _ZERO):
             return False
     return True
 
@@ -260,15 +263,36 @@ def _trace(graph, ahead, back, flag, ledger, limit):
 def _untrace(back, saved):
     for i in range(back.number[_FULL], back.number[_HIGH]):
         back.at[back.queue[i]] = 0
-    back.number[:] = saved
+    for i in range(saved.size):
+        back.number[i] = saved[i]
 
 
 @_compiled
-def _sorted(graph, nodes):
-    keys = np.empty(nodes.size, np.int64)
-    for i in range(nodes.size):
-        keys[i] = _key(graph, nodes[i])
-    return nodes[np.argsort(keys)]
+def _sift(keys, nodes, at, size):
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and keys[child + 1] > keys[child]:
+            child += 1
+        if keys[child] <= keys[at]:
+            break
+        keys[at], keys[child] = keys[child], keys[at]
+        nodes[at], nodes[child] = nodes[child], nodes[at]
+        at = child
+
+
+@_compiled
+def _sorted(graph, found, count):
+    """The first `count` nodes by name, as a heap sort (the library's sort costs ten seconds of compiling)."""
+    keys, nodes = np.empty(count, np.int64), np.empty(count, np.int32)
+    for i in range(count):
+        keys[i], nodes[i] = _key(graph, found[i]), found[i]
+    for at in range(count // 2 - 1, -1, -1):
+        _sift(keys, nodes, at, count)
+    for size in range(count - 1, 0, -1):
+        keys[0], keys[size] = keys[size], keys[0]
+        nodes[0], nodes[size] = nodes[size], nodes[0]
+        _sift(keys, nodes, _ZERO, size)
+    return nodes
 
 
 @_compiled
@@ -281,27 +305,31 @@ def _first_steps(graph, ahead, back, around):
         if back.at[ahead.queue[i]] == around - 1:
             which[count] = ahead.queue[i]
             count += 1
-    return _sorted(graph, which[:count])
+    return _sorted(graph, which, count)
 
 
 @_compiled
-def _children(graph, agent, flag, kids, ledger):
+def _children(graph, forth, agent, flag, kids, ledger):
     """Fill `kids` with the agents that may come next; returns how many, or _SPENT."""
-    cost = _size(graph, True, agent)
+    root, nodes = graph.root, graph.nodes
+    starts, sizes, data, own = forth.start, forth.size, forth.data, forth.own
+    cost = _size(graph, forth, agent)
     if cost > ledger[_LEFT]:
         return _SPENT
     ledger[_LEFT] -= cost
-    events = _row(graph, True, agent)
+    events = own if agent == root else data[starts[agent] : starts[agent] + sizes[agent]]
     cost = 0
     for event in events:
-        cost += _size(graph, True, event)
+        cost += _size(graph, forth, event)
     if cost > ledger[_LEFT]:
         return _SPENT
     ledger[_LEFT] -= cost
     count = 0
     for event in events:
-        for child in _row(graph, True, event):
-            if child != graph.root and flag[child] == 0:
+        first = starts[event] if event < nodes else 0
+        for i in range(first, first + (sizes[event] if event < nodes else 0)):
+            child = data[i]
+            if child != root and flag[child] == 0:
                 flag[child] = _SEEN
                 kids[count] = child
                 count += 1
@@ -311,16 +339,19 @@ def _children(graph, agent, flag, kids, ledger):
 
 
 @_compiled
-def _bound(graph, back, path_n, known, least, flag, kids, ledger, agent):
+def _bound(graph, forth, back, path_n, known, least, flag, kids, ledger, agent):
     """Returns (length, next agents by name); the length is _SPENT where the visits do not reach."""
-    count = _children(graph, agent, flag, kids, ledger)
+    count = _children(graph, forth, agent, flag, kids, ledger)
     if count == _SPENT:
-        return _SPENT, kids[:0]
+        return _SPENT, np.empty(0, np.int32)
     beyond = known + 2 if known < _NEVER else _NEVER
     best, chosen, sure = _NEVER, 0, True
+    reached = back.at
     for i in range(count):
-        at = back.at[kids[i]]
-        length = max(least, 2 * path_n + at - 1) if at != 0 else max(least, beyond)
+        at = reached[kids[i]]
+        length = 2 * path_n + at - 1 if at != 0 else beyond
+        if length < least:
+            length = least
         if length < best:
             best, chosen, sure = length, 0, True
         if length == best:
@@ -328,44 +359,66 @@ def _bound(graph, back, path_n, known, least, flag, kids, ledger, agent):
             chosen += 1
             sure = sure and at != 0
     if not sure or best >= _NEVER:
-        return best, kids[:0]
-    return best, _sorted(graph, kids[:chosen])
+        return best, np.empty(0, np.int32)
+    return best, _sorted(graph, kids, chosen)
 
 
 @_compiled
-def _deepen(graph, ahead, back, saved, flag, ledger, goal):
+def _deepen(graph, sides, ahead, back, saved, flag, ledger, goal):
     """Returns what is known now, or _SPENT."""
     _untrace(back, saved)
     a, b = ahead.number, back.number
     while a[_DEPTH] + b[_DEPTH] < goal and a[_LOW] < a[_HIGH] and b[_LOW] < b[_HIGH]:
         forward = a[_COST] <= b[_COST]
-        if not _grow(graph, ahead if forward else back, forward, flag, ledger, _FRESH, 0, back, 0):
+        if not _grow(graph, sides[0] if forward else sides[1], ahead if forward else back, flag, ledger, _FRESH, _ZERO, back, _ZERO):
             return _SPENT
     known = goal if a[_LOW] < a[_HIGH] and b[_LOW] < b[_HIGH] else _NEVER
-    saved[:] = b
-    return known if _trace(graph, ahead, back, flag, ledger, known) else _SPENT
+    for i in range(saved.size):
+        saved[i] = b[i]
+    return known if _trace(graph, sides[1], ahead, back, flag, ledger, known) else _SPENT
 
 
 @_compiled
-def _flagged(flag, nodes, value):
-    for node in nodes:
-        flag[node] |= value
-
-
-@_compiled
-def _unflagged(flag, nodes):
-    for node in nodes:
-        flag[node] = 0
+def _flagged(flag, pool, branch, on):
+    """Close the branch's path but for the root, and shut its shut agents; or open them again."""
+    for i in range(branch[_PATH] + 1, branch[_PATH] + branch[_PATH_N]):
+        flag[pool[i]] = _CLOSED if on else 0
+    for i in range(branch[_SHUTS], branch[_SHUTS] + branch[_SHUTS_N]):
+        flag[pool[i]] = (flag[pool[i]] | _SHUT) if on else 0
 
 
 @_compiled
 def _larger(array, used, need):
-    """The array, or a longer copy, with room for `need` more rows after `used`."""
-    if used + need <= array.shape[0]:
+    """The array, or a longer copy, with room for `need` more after the first `used`."""
+    if used + need <= array.size:
         return array
-    grown = np.empty((2 * (used + need), *array.shape[1:]), array.dtype)
-    grown[:used] = array[:used]
+    grown = np.empty(2 * (used + need), array.dtype)
+    for i in range(used):
+        grown[i] = array[i]
     return grown
+
+
+@_compiled
+def _more_rows(table, used, need):
+    if used + need <= table.shape[0]:
+        return table
+    grown = np.empty((2 * (used + need), table.shape[1]), table.dtype)
+    for i in range(used):
+        for j in range(table.shape[1]):
+            grown[i, j] = table[i, j]
+    return grown
+
+
+@_compiled
+def _set_row(table, at, row):
+    for i in range(row.size):
+        table[at, i] = row[i]
+
+
+@_compiled
+def _copy(source, first, count, target, at):
+    for i in range(count):
+        target[at + i] = source[first + i]
 
 
 @_compiled
@@ -434,20 +487,20 @@ def _heap_pop(graph, pool, branches, heap, size):
 
 
 @_compiled
-def _resolve(graph, ahead, back, last, flag, ledger):
+def _resolve(graph, sides, ahead, back, last, flag, ledger):
     """Returns the length of the shortest way round from `last`, and the next agents that give it. Both balls are left filled."""
     before = ledger[_LEFT]
-    around = _meet(graph, ahead, back, last, flag, ledger, False)
-    if 0 < around < _NEVER and not _trace(graph, ahead, back, flag, ledger, around):
+    around = _meet(graph, sides, ahead, back, last, flag, ledger, False)
+    if 0 < around < _NEVER and not _trace(graph, sides[1], ahead, back, flag, ledger, around):
         around = _SPENT
     ledger[_SEARCHING] += before - ledger[_LEFT]
     if 0 < around < _NEVER:
         return around, _first_steps(graph, ahead, back, around)
-    return around, ahead.queue[:0]
+    return around, np.empty(0, np.int32)
 
 
 @_compiled
-def _run(graph, scratch, ledger, max_loops):
+def _run(graph, sides, scratch, ledger, max_loops):
     """The loops as spans (offset, length) of a pool of nodes; how many; and how the search ended."""
     ahead, back, once_ahead, once_back, flag, _, kids = scratch
     pool = np.empty(256, np.int32)
@@ -456,25 +509,25 @@ def _run(graph, scratch, ledger, max_loops):
     spans = np.empty((max_loops, 2), np.int64)
     found, used, made, waiting = 0, 0, 0, 0
 
+    pool[0] = graph.root
     flag[graph.root] = _SHUT
-    known = _meet(graph, ahead, back, graph.root, flag, ledger, True)
+    known = _meet(graph, sides, ahead, back, pool[0], flag, ledger, True)
     flag[graph.root] = 0
     if known == _NEVER:
         return pool, spans, found, COMPLETE
     if known == _SPENT:
         return pool, spans, found, NOT_VERIFIED
     saved = back.number.copy()
-    if not _trace(graph, ahead, back, flag, ledger, known):
+    if not _trace(graph, sides[1], ahead, back, flag, ledger, known):
         return pool, spans, found, NOT_VERIFIED
     which = _first_steps(graph, ahead, back, known)[: max_loops + 1]
-    pool = _larger(pool, used, which.size + 1)
-    pool[0] = graph.root
-    pool[1 : 1 + which.size] = which
+    pool = _larger(pool, _ONE, which.size)
+    _copy(which, _ZERO, which.size, pool, _ONE)
     used = 1 + which.size
     root = np.array([known, 0, 1, 0, 1, 1, which.size, 0, 0, _key(graph, which[0]), made], np.int64)
-    branches[0] = root
+    _set_row(branches, 0, root)
     made += 1
-    _heap_push(graph, pool, branches, heap, waiting, 0)
+    _heap_push(graph, pool, branches, heap, waiting, _ZERO)
     waiting += 1
 
     while waiting:
@@ -489,21 +542,21 @@ def _run(graph, scratch, ledger, max_loops):
             loop, loop_n = branch[_LOOP], branch[_LOOP_N]
             spans[found, 0], spans[found, 1] = loop, loop_n
             found += 1
-            branches = _larger(branches, made, loop_n)
+            branches = _more_rows(branches, made, loop_n)
             heap = _larger(heap, waiting, loop_n + 1)
             # New branches take fresh rows; `made` counts pushes, so that it is at least the number of rows given out.
-            for end in range(path_n, loop_n + 1 - 1):
+            for end in range(path_n, loop_n):
                 fresh = made
                 tail = _key(graph, pool[loop + end + 1]) + 1 if end + 1 < loop_n else _NO_TAIL
                 length = 2 * loop_n if end + 1 < loop_n else 2 * loop_n + 2
                 shut = loop + end + 1 if end + 1 < loop_n else loop
-                branches[fresh] = np.array([length, loop, end + 1, shut, 1, 0, 0, 0, 0, tail, made], np.int64)
+                _set_row(branches, fresh, np.array([length, loop, end + 1, shut, 1, 0, 0, 0, 0, tail, made], np.int64))
                 made += 1
                 _heap_push(graph, pool, branches, heap, waiting, fresh)
                 waiting += 1
             shuts_n = branch[_SHUTS_N]
             pool = _larger(pool, used, shuts_n + 1)
-            pool[used : used + shuts_n] = pool[branch[_SHUTS] : branch[_SHUTS] + shuts_n]
+            _copy(pool, branch[_SHUTS], shuts_n, pool, used)
             pool[used + shuts_n] = pool[loop + path_n]
             branch[_SHUTS], branch[_SHUTS_N] = used, shuts_n + 1
             used += shuts_n + 1
@@ -514,7 +567,7 @@ def _run(graph, scratch, ledger, max_loops):
         elif branch[_WHICH_N]:
             child = pool[branch[_WHICH]]
             pool = _larger(pool, used, path_n + back.number[_DEPTH] + 2)
-            pool[used : used + path_n] = pool[path : path + path_n]
+            _copy(pool, path, path_n, pool, used)
             loop_n = _step_on(graph, back, pool, used, path_n, child)
             if loop_n and 2 * loop_n == branch[_LENGTH]:
                 branch[_LOOP], branch[_LOOP_N] = used, loop_n
@@ -525,26 +578,23 @@ def _run(graph, scratch, ledger, max_loops):
             else:
                 search = True
         else:
-            closed, shut = pool[path + 1 : path + path_n], pool[branch[_SHUTS] : branch[_SHUTS] + branch[_SHUTS_N]]
-            _flagged(flag, closed, _CLOSED)
-            _flagged(flag, shut, _SHUT)
+            _flagged(flag, pool, branch, True)
             before = ledger[_LEFT]
-            bound, which = _bound(graph, back, path_n, known, branch[_LENGTH], flag, kids, ledger, pool[path + path_n - 1])
+            bound, which = _bound(graph, sides[0], back, path_n, known, branch[_LENGTH], flag, kids, ledger, pool[path + path_n - 1])
             ledger[_BOUNDING] += before - ledger[_LEFT]
-            _unflagged(flag, closed)
-            _unflagged(flag, shut)
+            _flagged(flag, pool, branch, False)
             if bound == _SPENT:
                 return pool, spans, found, WALK_LIMITED
             if bound < _NEVER and (which.size or bound > branch[_LENGTH]):
                 which = which[: max_loops + 1 - found]
                 pool = _larger(pool, used, which.size)
-                pool[used : used + which.size] = which
+                _copy(which, _ZERO, which.size, pool, used)
                 branch[_LENGTH], branch[_WHICH], branch[_WHICH_N] = bound, used, which.size
                 used += which.size
                 again = True
             elif bound < _NEVER and ledger[_BOUNDING] <= 2 * ledger[_SEARCHING]:
                 before = ledger[_LEFT]
-                known = _deepen(graph, ahead, back, saved, flag, ledger, branch[_LENGTH])
+                known = _deepen(graph, sides, ahead, back, saved, flag, ledger, branch[_LENGTH])
                 if known == _SPENT:
                     return pool, spans, found, WALK_LIMITED
                 ledger[_BOUNDING] += before - ledger[_LEFT]
@@ -552,21 +602,18 @@ def _run(graph, scratch, ledger, max_loops):
             elif bound < _NEVER:
                 search = True
         if search:
-            closed, shut = pool[path + 1 : path + path_n], pool[branch[_SHUTS] : branch[_SHUTS] + branch[_SHUTS_N]]
-            _flagged(flag, closed, _CLOSED)
-            _flagged(flag, shut, _SHUT)
-            around, which = _resolve(graph, once_ahead, once_back, pool[path + path_n - 1], flag, ledger)
-            _unflagged(flag, closed)
-            _unflagged(flag, shut)
+            _flagged(flag, pool, branch, True)
+            around, which = _resolve(graph, sides, once_ahead, once_back, pool[path + path_n - 1], flag, ledger)
+            _flagged(flag, pool, branch, False)
             if around == _SPENT:
                 return pool, spans, found, WALK_LIMITED
             if around < _NEVER:
                 which = which[: max_loops + 1 - found]
                 pool = _larger(pool, used, path_n + once_back.number[_DEPTH] + 2 + which.size)
-                pool[used : used + path_n] = pool[path : path + path_n]
+                _copy(pool, path, path_n, pool, used)
                 branch[_LOOP], branch[_LOOP_N] = used, _step_on(graph, once_back, pool, used, path_n, which[0])
                 used += branch[_LOOP_N]
-                pool[used : used + which.size - 1] = which[1:]
+                _copy(which, _ONE, which.size - 1, pool, used)
                 branch[_LENGTH] = around + 2 * (path_n - 1)
                 branch[_WHICH], branch[_WHICH_N] = used, which.size - 1
                 used += which.size - 1
@@ -578,9 +625,9 @@ def _run(graph, scratch, ledger, max_loops):
             if branch[_WHICH_N] and not branch[_LOOP_N]:
                 branch[_TAIL] = _key(graph, pool[branch[_WHICH]])
             branch[_MADE] = made
-            branches = _larger(branches, made, 1)
-            heap = _larger(heap, waiting, 1)
-            branches[made] = branch
+            branches = _more_rows(branches, made, _ONE)
+            heap = _larger(heap, waiting, _ONE)
+            _set_row(branches, made, branch)
             _heap_push(graph, pool, branches, heap, waiting, made)
             made += 1
             waiting += 1
@@ -616,57 +663,42 @@ _pool = _Pool()
 
 
 @_compiled
-def _search(graph, scratch, max_loops, max_visits):
+def _mark_root(graph, sides, clear):
+    """Mark the events whose rows hold the root, stored or as it will be; or take the marks away again."""
+    for side, opposite in ((sides[0], sides[1]), (sides[1], sides[0])):
+        # The events that the root emits are those whose row of emitters, the opposite side's, holds it.
+        for event in side.own:
+            side.mark[event] = 0 if clear else side.mark[event] | opposite.now
+        if graph.root < graph.nodes:
+            for event in side.data[side.start[graph.root] :][: side.size[graph.root]]:
+                side.mark[event] = 0 if clear else side.mark[event] | opposite.was
+
+
+@numba.njit(cache=True, nogil=True)
+def _search(graph, sides, scratch, max_loops, max_visits):
     ledger = np.zeros(3, np.int64)
     ledger[_LEFT] = max_visits
-    for events, value in ((graph.hears, _HEARS), (graph.emits, _EMITS)):
-        for event in events:
-            graph.mark[event] |= value
-    if graph.root < graph.nodes:
-        for event in graph.behind_data[graph.behind_start[graph.root] :][: graph.behind_size[graph.root]]:
-            graph.mark[event] |= _HEARD
-        for event in graph.ahead_data[graph.ahead_start[graph.root] :][: graph.ahead_size[graph.root]]:
-            graph.mark[event] |= _EMITTED
-    pool, spans, found, ended = _run(graph, scratch, ledger, max_loops)
+    _mark_root(graph, sides, False)
+    pool, spans, found, ended = _run(graph, sides, scratch, ledger, max_loops)
+    _mark_root(graph, sides, True)
     for ball in (scratch.ahead, scratch.back, scratch.once_ahead, scratch.once_back):
         _reset(ball)
         ball.number[:] = 0
-    scratch.flag[:0] = 0
-    for events in (graph.hears, graph.emits):
-        for event in events:
-            graph.mark[event] = 0
-    if graph.root < graph.nodes:
-        for event in graph.behind_data[graph.behind_start[graph.root] :][: graph.behind_size[graph.root]]:
-            graph.mark[event] = 0
-        for event in graph.ahead_data[graph.ahead_start[graph.root] :][: graph.ahead_size[graph.root]]:
-            graph.mark[event] = 0
-    return pool, spans, found, ended, max_visits - ledger[_LEFT]
+    return pool, spans[:found], ended, max_visits - ledger[_LEFT]
 
 
 def search(question: Question) -> Answer:
     """The same answer as `reference.search`, compiled. Safe to call from several threads while the rows do not change."""
     rows, order = question.rows, question.order
-    most = max((rows.nodes, question.root + 1, *(n + 1 for n in question.emits), *(n + 1 for n in question.hears)))
-    scratch = _pool.take(most)
+    emits, hears = np.array(question.emits, np.int32), np.array(question.hears, np.int32)
+    scratch = _pool.take(max(rows.nodes, question.root + 1, int(emits.max(initial=0)) + 1, int(hears.max(initial=0)) + 1))
     try:
-        graph = _Graph(
-            question.root,
-            rows.nodes,
-            rows.ahead.start,
-            rows.ahead.size,
-            rows.ahead.data,
-            rows.behind.start,
-            rows.behind.size,
-            rows.behind.data,
-            np.array(question.emits, np.int32),
-            np.array(question.hears, np.int32),
-            scratch.mark,
-            order.place,
-            order.scope,
-            order.readable,
-        )
-        pool, spans, found, ended, visits = _search(graph, scratch, question.max_loops, question.max_visits)
+        graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable)
+        ahead = _Side(rows.ahead.start, rows.ahead.size, rows.ahead.data, emits, scratch.mark, _HEARS, _HEARD)
+        behind = _Side(rows.behind.start, rows.behind.size, rows.behind.data, hears, scratch.mark, _EMITS, _EMITTED)
+        found = _search(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
     finally:
         _pool.give_back(scratch)
-    loops = [tuple(int(node) for node in pool[offset : offset + length]) for offset, length in spans[:found]]
+    pool, spans, ended, visits = found
+    loops = [tuple(pool[offset : offset + length].tolist()) for offset, length in spans]
     return Answer(loops, int(ended), int(visits))

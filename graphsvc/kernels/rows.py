@@ -46,11 +46,13 @@ def _insert(table: Table, nodes: Ints, values: Ints) -> int:
             fresh = need if room[node] == 0 else need + need // 2 + 1
             if used[0] + fresh > data.size:
                 return i
-            data[used[0] : used[0] + size[node]] = data[start[node] : start[node] + size[node]]
+            for at in range(size[node]):
+                data[used[0] + at] = data[start[node] + at]
             start[node] = used[0]
             room[node] = fresh
             used[0] += fresh
-        data[start[node] + size[node] : start[node] + need] = values[i:end]
+        for at in range(end - i):
+            data[start[node] + size[node] + at] = values[i + at]
         size[node] = need
         i = end
     return i
@@ -75,7 +77,8 @@ def _compact(table: Table, data: Ints) -> None:
     at = 0
     for node in range(table.size.size):
         size = table.size[node]
-        data[at : at + size] = table.data[table.start[node] : table.start[node] + size]
+        for i in range(size):
+            data[at + i] = table.data[table.start[node] + i]
         table.start[node] = at
         table.room[node] = size
         at += size
