@@ -676,18 +676,22 @@ class ImportVersionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     VERSIONS_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    last: _builtins.bool
+    """Set in the last message. A stream that ends without it was cut and is refused whole, as half an import must not be stored."""
     @_builtins.property
     def versions(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentVersion]:
-        """Some versions; numbers of one agent must rise."""
+        """Some versions; numbers of one agent must rise. Errors count versions over the whole stream, from versions[0]."""
 
     def __init__(
         self,
         *,
         versions: _abc.Iterable[Global___AgentVersion] | None = ...,
+        last: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["versions", b"versions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last", b"last", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,236 @@
+"""Domain objects to the wire and back. What callers send is read in `requests`, with all checks; here only answers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Sizes, Status
+from graphsvc.domain.limits import Limits
+from graphsvc.domain.model import AgentVersion, Declaration, Emit
+from graphsvc.domain.names import AgentRef, Scope
+from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
+from graphsvc.v1 import graph_pb2 as pb
+
+_VERIFICATIONS = {
+    Verification.COMPLETE: pb.VERIFICATION_COMPLETE,
+    Verification.MORE_LOOPS: pb.VERIFICATION_MORE_LOOPS,
+    Verification.WALK_LIMITED: pb.VERIFICATION_WALK_LIMITED,
+    Verification.NOT_VERIFIED: pb.VERIFICATION_NOT_VERIFIED,
+}
+_VERIFICATION_NAMED = {number: verification for verification, number in _VERIFICATIONS.items()}
+
+CHUNK_VERSIONS = 500
+"""Most versions in one message of an import or export."""
+
+CHUNK_BYTES = 1_000_000
+"""A message of an import or export ends with the version that brings it to this size."""
+
+
+class Unreadable(Exception):
+    """An answer has a value that this release does not know, as the server is of a newer one."""
+
+
+def agent_to_proto(agent: AgentRef) -> pb.AgentRef:
+    """An agent for the wire."""
+    return pb.AgentRef(company=agent.scope.company, area=agent.scope.area, name=agent.name)
+
+
+def agent_from_proto(message: pb.AgentRef) -> AgentRef:
+    """An agent of an answer."""
+    company = message.company if message.HasField("company") else None
+    area = message.area if message.HasField("area") else None
+    return AgentRef(Scope(company, area), message.name)
+
+
+def declaration_to_proto(declaration: Declaration) -> pb.Declaration:
+    """A declaration for the wire."""
+    emits = [pb.EmittedEvent(event=e.event, context=e.context, artifacts=e.artifacts) for e in declaration.emits]
+    return pb.Declaration(emits=emits, listens=declaration.listens)
+
+
+def declaration_from_proto(message: pb.Declaration) -> Declaration:
+    """A declaration of an answer."""
+    emits = (Emit(e.event, e.context if e.HasField("context") else None, tuple(e.artifacts)) for e in message.emits)
+    return Declaration(tuple(emits), tuple(message.listens))
+
+
+def version_to_proto(version: AgentVersion) -> pb.AgentVersion:
+    """A version for the wire."""
+    return pb.AgentVersion(
+        agent=agent_to_proto(version.agent),
+        version=version.number,
+        declaration=declaration_to_proto(version.declaration),
+    )
+
+
+def version_from_proto(message: pb.AgentVersion) -> AgentVersion:
+    """A version of an answer."""
+    return AgentVersion(agent_from_proto(message.agent), message.version, declaration_from_proto(message.declaration))
+
+
+def chunks(versions: Iterable[AgentVersion]) -> Iterator[list[pb.AgentVersion]]:
+    """Versions in lists that fit into one message each; a caller's order is kept."""
+    chunk: list[pb.AgentVersion] = []
+    size = 0
+    for version in versions:
+        message = version_to_proto(version)
+        chunk.append(message)
+        size += message.ByteSize()
+        if len(chunk) == CHUNK_VERSIONS or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def limits_to_proto(limits: Limits) -> pb.AppliedLimits:
+    """Applied limits for the wire."""
+    return pb.AppliedLimits(max_loops=limits.max_loops, max_visits=limits.max_visits, chain_limit=limits.chain_limit)
+
+
+def limits_from_proto(message: pb.AppliedLimits) -> Limits:
+    """Applied limits of an answer."""
+    return Limits(max_loops=message.max_loops, max_visits=message.max_visits, chain_limit=message.chain_limit)
+
+
+def _loop_to_proto(loop: Loop) -> pb.Loop:
+    return pb.Loop(
+        agents=[pb.LoopAgent(agent=None if agent is None else agent_to_proto(agent)) for agent in loop.agents],
+        length=loop.length,
+        self=loop.is_self,
+        over_chain_limit=loop.over_chain_limit,
+        hops=[pb.Hop(events=hop.events or (), hidden=hop.events is None, barrier=hop.barrier) for hop in loop.hops],
+    )
+
+
+def _loop_from_proto(message: pb.Loop) -> Loop:
+    return Loop(
+        agents=tuple(agent_from_proto(a.agent) if a.HasField("agent") else None for a in message.agents),
+        hops=tuple(Hop(None if hop.hidden else tuple(hop.events), hop.barrier) for hop in message.hops),
+        over_chain_limit=message.over_chain_limit,
+    )
+
+
+def _notice_to_proto(notice: Notice) -> pb.Notice:
+    match notice:
+        case UnheardEvent(event):
+            return pb.Notice(kind=pb.NOTICE_KIND_UNHEARD_EVENT, event=event)
+        case UnfedTrigger(event, hint):
+            return pb.Notice(kind=pb.NOTICE_KIND_UNFED_TRIGGER, event=event, hint=hint)
+        case BreakingSet(triggers, events):
+            return pb.Notice(kind=pb.NOTICE_KIND_BREAKING_SET, triggers=triggers, events=events)
+
+
+def _notice_from_proto(message: pb.Notice) -> Notice:
+    if message.kind == pb.NOTICE_KIND_UNHEARD_EVENT:
+        return UnheardEvent(message.event)
+    if message.kind == pb.NOTICE_KIND_UNFED_TRIGGER:
+        return UnfedTrigger(message.event, message.hint if message.HasField("hint") else None)
+    if message.kind == pb.NOTICE_KIND_BREAKING_SET:
+        return BreakingSet(tuple(message.triggers), tuple(message.events))
+    raise Unreadable(f"the answer has a notice of the unknown kind {message.kind}")
+
+
+def report_to_proto(report: Report) -> pb.Report:
+    """A report for the wire, with its digest."""
+    return pb.Report(
+        agent=agent_to_proto(report.agent),
+        verification=_VERIFICATIONS[report.verification],
+        loops=map(_loop_to_proto, report.loops),
+        notices=map(_notice_to_proto, report.notices),
+        visits=report.visits,
+        limits=limits_to_proto(report.limits),
+        revision=report.revision or 0,
+        digest=report.digest,
+    )
+
+
+def report_from_proto(message: pb.Report) -> Report:
+    """The report of an answer. Raises Unreadable when a newer server says what this release can not."""
+    verification = _VERIFICATION_NAMED.get(message.verification)
+    if verification is None:
+        raise Unreadable(f"the answer has the unknown verification {message.verification}")
+    return Report(
+        agent=agent_from_proto(message.agent),
+        verification=verification,
+        loops=tuple(map(_loop_from_proto, message.loops)),
+        notices=tuple(map(_notice_from_proto, message.notices)),
+        limits=limits_from_proto(message.limits),
+        visits=message.visits if message.HasField("visits") else None,
+        revision=message.revision,
+    )
+
+
+def published_to_proto(published: Published) -> pb.PublishVersionResponse:
+    """The answer to a publication, for the wire."""
+    return pb.PublishVersionResponse(
+        revision=published.revision, created=published.created, report=report_to_proto(published.report)
+    )
+
+
+def published_from_proto(message: pb.PublishVersionResponse) -> Published:
+    """The answer to a publication. Raises Unreadable."""
+    return Published(revision=message.revision, created=message.created, report=report_from_proto(message.report))
+
+
+def retired_from_proto(message: pb.RetireAgentResponse) -> Retired:
+    """The answer to a retirement."""
+    return Retired(revision=message.revision, created=message.created)
+
+
+def imported_from_proto(message: pb.ImportVersionsResponse) -> Imported:
+    """The answer to an import."""
+    return Imported(revision=message.revision, created=message.created, unchanged=message.unchanged)
+
+
+def _neighbours_to_proto(neighbours: Iterable[Neighbour]) -> list[pb.Neighbour]:
+    return [pb.Neighbour(agent=agent_to_proto(n.agent), events=n.events) for n in neighbours]
+
+
+def _neighbours_from_proto(messages: Iterable[pb.Neighbour]) -> tuple[Neighbour, ...]:
+    return tuple(Neighbour(agent_from_proto(message.agent), tuple(message.events)) for message in messages)
+
+
+def description_to_proto(description: Description) -> pb.DescribeAgentResponse:
+    """The answer about one agent, for the wire."""
+    return pb.DescribeAgentResponse(
+        version=version_to_proto(description.version),
+        started_by=_neighbours_to_proto(description.started_by),
+        starts=_neighbours_to_proto(description.starts),
+        next_page_token=description.next_page_token,
+        revision=description.revision,
+    )
+
+
+def description_from_proto(message: pb.DescribeAgentResponse) -> Description:
+    """The answer about one agent."""
+    return Description(
+        version=version_from_proto(message.version),
+        started_by=_neighbours_from_proto(message.started_by),
+        starts=_neighbours_from_proto(message.starts),
+        next_page_token=message.next_page_token,
+        revision=message.revision,
+    )
+
+
+def status_to_proto(status: Status, software_version: str) -> pb.GetStatusResponse:
+    """The status for the wire."""
+    sizes = status.sizes
+    return pb.GetStatusResponse(
+        revision=status.revision,
+        default_limits=limits_to_proto(status.default_limits),
+        ceilings=limits_to_proto(status.ceilings),
+        sizes=None if sizes is None else pb.Sizes(agents=sizes.agents, events=sizes.events, incidences=sizes.incidences),
+        software_version=software_version,
+    )
+
+
+def status_from_proto(message: pb.GetStatusResponse) -> Status:
+    """The status of an answer."""
+    sizes = message.sizes
+    return Status(
+        revision=message.revision,
+        default_limits=limits_from_proto(message.default_limits),
+        ceilings=limits_from_proto(message.ceilings),
+        sizes=Sizes(agents=sizes.agents, events=sizes.events, incidences=sizes.incidences) if message.HasField("sizes") else None,
+    )
