@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from graphsvc.domain.errors import InvalidInput, Violation
 
@@ -17,8 +17,8 @@ class Faults:
         self._listed: list[Violation] = []
         self._more = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._listed)
+    def __len__(self) -> int:
+        return len(self._listed) + self._more
 
     def add(self, violations: Iterable[Violation]) -> None:
         """Keep these violations, or only count them where enough are listed."""
@@ -31,6 +31,15 @@ class Faults:
     def refuse(self, field: str, place: str, reason: str, remedy: str) -> None:
         """Keep one violation."""
         self.add([Violation(field=field, place=place, reason=reason, remedy=remedy)])
+
+    def extend(self, others: Faults) -> None:
+        """Keep what another collection holds."""
+        self.add(others._listed)
+        self._more += others._more
+
+    def sort(self, key: Callable[[Violation], tuple[int, ...]]) -> None:
+        """Put the listed violations in order."""
+        self._listed.sort(key=key)
 
     def raise_if_any(self) -> None:
         """Raises InvalidInput with what was collected; its last violation says how many more there are."""

@@ -1,4 +1,4 @@
-"""Declarations as JSON lines: one agent a line, ``{"agent", "company", "area", "emits", "listens"}`` and, if numbered, ``"version"``."""
+"""Declarations as JSON lines: {"agent", "company", "area", "emits", "listens"} and, for a numbered version, "version"."""
 
 from __future__ import annotations
 
@@ -101,6 +101,10 @@ def json_line(version: AgentVersion) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def json_lines(versions: Iterable[AgentVersion]) -> Iterator[str]:
-    """Versions as lines without their ends."""
-    return map(json_line, versions)
+def write_json_lines(versions: Iterable[AgentVersion], stream: BinaryIO) -> int:
+    """Write versions in their order and say how many there were. The same versions give the same bytes."""
+    written = 0
+    for version in versions:
+        stream.write(f"{json_line(version)}\n".encode())
+        written += 1
+    return written

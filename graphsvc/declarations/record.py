@@ -21,7 +21,7 @@ def version_from(record: Mapping[str, Any], place: str) -> AgentVersion:
     """The version that a record declares. Raises InvalidInput with every violation found in it."""
     if record.keys() <= FIELDS and record.get("version") is None:
         try:
-            # Without a place, scopes and events come from caches. Whatever is refused here is judged again below, which tells the place.
+            # Without a place, scopes and events come from caches. What is refused here is judged again below, with its place.
             scope = scope_of(record.get("company"), record.get("area"))
             agent = AgentRef(scope, normalise(record["agent"], "agent"))
             return AgentVersion(agent, UNNUMBERED, declare(record.get("emits"), record.get("listens")))
@@ -74,6 +74,6 @@ def _number(number: object, place: str) -> int:
     if number is None:
         return UNNUMBERED
     if not isinstance(number, int):
-        reason = f"is of type {type(number).__name__}"
-        raise InvalidInput([Violation(field="version", place=place, reason=reason, remedy="write a whole number, or null for none")])
+        reason, remedy = f"is of type {type(number).__name__}", "write a whole number, or null for none"
+        raise InvalidInput([Violation(field="version", place=place, reason=reason, remedy=remedy)])
     return check_number(number, place=place)

@@ -1,0 +1,158 @@
+"""Files of declarations, read by their endings as one input in which every agent is given once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from graphsvc.declarations.faults import Faults
+from graphsvc.declarations.jsonlines import read_json_lines, write_json_lines
+from graphsvc.declarations.manifest import read_manifests
+from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.domain.model import AgentVersion
+
+STANDARD_INPUT = "-"
+"""The path that stands for JSON lines on standard input."""
+
+INSTALL_PARQUET = "install it with: pip install 'loopwarden[parquet]'"
+
+_Read = Callable[[BinaryIO, str, Faults], Iterator[tuple[int, AgentVersion]]]
+
+
+def _parquet() -> Any:
+    # pyarrow is an extra, and slow to load for those who have it but read no Parquet.
+    return import_module("graphsvc.declarations.parquet")
+
+
+def _read_parquet(stream: BinaryIO, source: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
+    try:
+        parquet = _parquet()
+    except ModuleNotFoundError:
+        faults.refuse("file", source, "is Parquet, and pyarrow, which reads it, is not installed", INSTALL_PARQUET)
+        return
+    yield from parquet.read_parquet(stream, source, faults)
+
+
+_READERS: dict[str, _Read] = {
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".parquet": _read_parquet,
+    ".yaml": read_manifests,
+    ".yml": read_manifests,
+}
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+def _open(path: str) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb")
+
+
+def _read(path: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
+    name = _name(path)
+    read = read_json_lines if path == STANDARD_INPUT else _READERS.get(Path(path).suffix.lower())
+    if read is None:
+        endings = ", ".join(_READERS)
+        faults.refuse("file", name, "has an ending that no reader knows", f"name it {endings}, or pass - for standard input")
+        return
+    try:
+        with _open(path) as stream:
+            yield from read(stream, name, faults)
+    except OSError as error:
+        faults.refuse("file", name, f"cannot be read: {error.strerror or error}", "give the path of a file that can be read")
+
+
+class _Places:
+    """Where each agent was given first: texts and numbers only, as there may be millions."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._lines: dict[tuple[str | None, str | None], dict[str, tuple[int, int]]] = {}
+
+    def refusal(self, version: AgentVersion, file: int, line: int) -> Violation | None:
+        """Why this agent may not be given here, or None; it is remembered."""
+        scope = version.agent.scope
+        lines = self._lines.setdefault((scope.company, scope.area), {})
+        first = lines.setdefault(version.agent.name, (file, line))
+        if first == (file, line):
+            return None
+        return Violation(
+            field="agent",
+            place=self._text(file, line),
+            reason=f"{version.agent} is given already at {self._text(*first)}",
+            remedy="give every agent once",
+        )
+
+    def _text(self, file: int, line: int) -> str:
+        return f"{_name(self._paths[file])}:{line}"
+
+
+def read_files(paths: Sequence[str]) -> Iterator[AgentVersion]:
+    """The versions that files declare, streamed in their order; unnumbered ones have the number 0.
+
+    A path ends in .jsonl or .ndjson, .parquet, .yaml or .yml, or is ``-`` for JSON lines on standard input. Raises InvalidInput
+    with the faults of all files, after the last of them was read: take what came before for good only when the reading has ended.
+    """
+    faults = Faults()
+    places = _Places(paths)
+    for file, path in enumerate(paths):
+        for line, version in _read(path, faults):
+            refusal = places.refusal(version, file, line)
+            if refusal:
+                faults.add([refusal])
+            elif not faults:
+                yield version
+    faults.raise_if_any()
+
+
+def _refusal(path: str, reason: str, remedy: str) -> InvalidInput:
+    return InvalidInput([Violation(field="file", place=path, reason=reason, remedy=remedy)])
+
+
+def _write_parquet(versions: Iterable[AgentVersion], stream: BinaryIO) -> int:
+    written: int = _parquet().write_parquet(versions, stream)
+    return written
+
+
+_WRITERS: dict[str, Callable[[Iterable[AgentVersion], BinaryIO], int]] = {
+    ".jsonl": write_json_lines,
+    ".ndjson": write_json_lines,
+    ".parquet": _write_parquet,
+}
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            yield stream
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_file(path: str, versions: Iterable[AgentVersion]) -> int:
+    """Write versions in their order to a .jsonl, .ndjson or .parquet file and say how many there were.
+
+    What stood at the path before is replaced when everything is written, and left alone when something fails. Raises InvalidInput
+    for another ending, for a path that cannot be written, and for Parquet without pyarrow.
+    """
+    write = _WRITERS.get(Path(path).suffix.lower())
+    if write is None:
+        raise _refusal(path, "has an ending that no writer knows", f"name it {', '.join(_WRITERS)}")
+    try:
+        with _replacing(Path(path)) as stream:
+            return write(versions, stream)
+    except ModuleNotFoundError:
+        raise _refusal(path, "is Parquet, and pyarrow, which writes it, is not installed", INSTALL_PARQUET) from None
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror or error}"
+        raise _refusal(path, reason, "give a path in a folder that can be written") from None
