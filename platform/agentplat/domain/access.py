@@ -20,6 +20,10 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+PUBLISHING = (Role.AUTHOR, Role.ADMIN)
+"""The roles that publish; the graph service lets the same two."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Grant:
     """A role on a scope."""
@@ -63,6 +67,10 @@ class Access:
         """Whether some grant contains the scope."""
         return within_any(scope, (grant.scope for grant in self.grants))
 
+    def visible(self, ref: Ref | None) -> Ref | None:
+        """The reference, or None where its scope may not be read."""
+        return ref if ref is not None and self.may_read(ref.scope) else None
+
     def covers(self, scopes: Iterable[str]) -> bool:
         """Whether every one of the scopes may be read."""
         return all(self.may_read(scope) for scope in scopes)
@@ -74,6 +82,20 @@ class Access:
     def scopes_with(self, role: Role) -> tuple[str, ...]:
         """The scopes that the role is granted on."""
         return outermost(grant.scope for grant in self.grants if grant.role is role)
+
+    def may_publish(self, scope: str) -> bool:
+        """Whether versions of agents of the scope may be published, retired and paused (P-12)."""
+        return any(self.may(role, scope) for role in PUBLISHING)
+
+    def demand_publishing(self, scope: str) -> None:
+        """Raises AccessDenied unless agents of the scope may be published."""
+        if not self.may_publish(scope):
+            raise AccessDenied(Role.AUTHOR.value, scope)
+
+    def demand_reading(self, scope: str) -> None:
+        """Raises AccessDenied unless the scope may be read."""
+        if not self.may_read(scope):
+            raise AccessDenied(Role.VIEWER.value, scope)
 
     def demand(self, role: Role, scope: str) -> None:
         """Raises AccessDenied unless a grant of the role contains the scope."""

@@ -99,6 +99,13 @@ class StoreUnavailable(PlatformError):
         super().__init__("the database of the platform does not answer; try again later")
 
 
+class SchemaOutdated(PlatformError):
+    """The database has an older schema than this software needs."""
+
+    def __init__(self) -> None:
+        super().__init__("the database has an older schema; run `agentplat migrate` once, then start again")
+
+
 class GraphUnavailable(PlatformError):
     """The graph service did not answer: down, slow, overloaded or past its deadline. Trying later may help.
 

@@ -37,7 +37,7 @@ class Entry:
     position: int
     kind: EntryKind
     number: int
-    actor_id: int | None
+    actor_id: int
     state: EntryState
     attempts: int
     reason: str | None

@@ -42,12 +42,15 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """An immutable version. published_at: milliseconds since 1970, UTC."""
+    """An immutable version. publisher: None where the reader may not read their home scope.
+
+    published_at: milliseconds since 1970, UTC.
+    """
 
     agent: Agent
     number: int
     content: Content
-    publisher: Ref
+    publisher: Ref | None
     published_at: int
 
 

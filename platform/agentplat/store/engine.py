@@ -10,6 +10,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from agentplat.domain.errors import InvalidInput, Violation
+
 WRITES: Final = "agentplat_writes"
 """Execution option of a connection whose transaction is going to write."""
 
@@ -95,15 +97,21 @@ def _open_postgresql(url: sa.URL) -> Engine:
     return engine
 
 
+def _refuse(reason: str) -> InvalidInput:
+    remedy = "use sqlite:///FILE or postgresql://USER@HOST/NAME"
+    return InvalidInput([Violation(field="database_url", reason=reason, remedy=remedy)])
+
+
 def open_engine(url: str) -> Engine:
-    """Connections to ``sqlite:///file`` or ``postgresql://…``. Raises ValueError for any other address."""
+    """Connections to ``sqlite:///FILE`` or ``postgresql://…``. Raises InvalidInput for any other address."""
     try:
         parsed = sa.make_url(url)
+        backend = parsed.get_backend_name()
     except sa.exc.ArgumentError as error:
-        raise ValueError("the database address is not of the form sqlite:///FILE or postgresql://USER@HOST/NAME") from error
-    backend = parsed.get_backend_name()
+        # The address itself may hold a password, so it is not repeated.
+        raise _refuse("is no address of a database") from error
     if backend == "sqlite" and parsed.database:
         return _open_sqlite(parsed)
     if backend in ("postgresql", "postgres"):
         return _open_postgresql(parsed)
-    raise ValueError(f"the database address begins with {backend!r}; use sqlite:///FILE or postgresql://USER@HOST/NAME")
+    raise _refuse(f"begins with {parsed.drivername!r}, or names no file")

@@ -11,19 +11,12 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-from agentplat.domain.errors import PlatformError, StoreUnavailable
+from agentplat.domain.errors import StoreUnavailable
 from agentplat.store.engine import WRITES, open_engine
 
 VERSION_TABLE = "agentplat_schema"
 _LOCK = 0x61676E74
 """Key of the advisory lock under which one process at a time migrates a PostgreSQL database."""
-
-
-class SchemaOutdated(PlatformError):
-    """The database has an older schema than this software needs."""
-
-    def __init__(self) -> None:
-        super().__init__("the database has an older schema; run `agentplat migrate` once, then start again")
 
 
 def _config(connection: Connection | None = None) -> Config:
@@ -33,9 +26,13 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
+def _found(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+
+
 def schema_is_current(connection: Connection) -> bool:
     """Whether the database has this software's schema, or a later one that older software may still write to."""
-    found = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    found = _found(connection)
     if found is None:
         return False
     scripts = ScriptDirectory.from_config(_config())
@@ -43,8 +40,8 @@ def schema_is_current(connection: Connection) -> bool:
     return found == scripts.get_current_head() or found not in known
 
 
-def migrate(url: str) -> None:
-    """Bring the database to the newest schema, in one transaction. Raises StoreUnavailable and ValueError."""
+def migrate(url: str) -> str:
+    """Bring the database to the newest schema, in one transaction, and tell its revision. Raises StoreUnavailable, InvalidInput."""
     engine = open_engine(url)
     try:
         with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
@@ -52,6 +49,7 @@ def migrate(url: str) -> None:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             if not schema_is_current(connection):
                 command.upgrade(_config(connection), "head")
+            return str(_found(connection))
     except (sa.exc.OperationalError, sa.exc.InterfaceError) as error:
         raise StoreUnavailable from error
     finally:

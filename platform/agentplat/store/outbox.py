@@ -59,7 +59,7 @@ class SqlOutbox(Outbox):
         return sa.select(*box, agents.scope, agents.name).select_from(joined)
 
     @override
-    def append(self, agent: Agent, kind: EntryKind, number: int, actor: Person | None, owner: str, lease_s: float) -> Entry:
+    def append(self, agent: Agent, kind: EntryKind, number: int, actor: Person, owner: str, lease_s: float) -> Entry:
         box = schema.outbox.c
         last = self._connection.execute(sa.select(sa.func.max(box.position)).where(box.agent_id == agent.id)).scalar() or 0
         added = self._connection.execute(
@@ -69,7 +69,7 @@ class SqlOutbox(Outbox):
                 position=last + 1,
                 kind=kind.value,
                 number=number,
-                actor_id=None if actor is None else actor.id,
+                actor_id=actor.id,
                 owner=owner,
                 lease_until=self._now() + int(lease_s * 1000),
             )
@@ -104,12 +104,19 @@ class SqlOutbox(Outbox):
         wanted = self._heads().where(box.agent_id == agent_id, box.state == EntryState.WAITING.value, free)
         return self._claim(wanted, owner, now + int(lease_s * 1000))
 
+    def _due(self, now: int) -> sa.Select[Any]:
+        box = schema.outbox.c
+        due = sa.and_(box.state == EntryState.WAITING.value, box.next_attempt <= now, box.lease_until <= now)
+        return self._heads().where(due).order_by(box.next_attempt, box.id)
+
+    @override
+    def due(self) -> bool:
+        return self._connection.execute(self._due(self._now()).limit(1)).first() is not None
+
     @override
     def claim_due(self, owner: str, lease_s: float) -> Claim | None:
-        box, now = schema.outbox.c, self._now()
-        due = sa.and_(box.state == EntryState.WAITING.value, box.next_attempt <= now, box.lease_until <= now)
-        wanted = self._heads().where(due).order_by(box.next_attempt, box.id)
-        return self._claim(wanted, owner, now + int(lease_s * 1000))
+        now = self._now()
+        return self._claim(self._due(now), owner, now + int(lease_s * 1000))
 
     def _settle(self, claim: Claim, **values: Any) -> bool:
         """Change the entry if it still waits. A deliverer whose lease ran out may still report what the graph service said."""
@@ -145,6 +152,12 @@ class SqlOutbox(Outbox):
             schema.outbox.update().where(aside).values(state=state.value, next_attempt=0).returning(box.id)
         ).scalar_one_or_none()
         return None if resumed is None else self.entry(resumed)
+
+    @override
+    def release(self, agent_id: int, owner: str) -> None:
+        box = schema.outbox.c
+        held = sa.and_(box.agent_id == agent_id, box.owner == owner)
+        self._connection.execute(schema.outbox.update().where(held).values(owner=None, lease_until=0))
 
     @override
     def hasten(self) -> None:

@@ -60,14 +60,14 @@ class Registry(Protocol):
     def keep_report(self, agent_id: int, number: int, report: KeptReport) -> None:
         """Keep a report with its version, in place of the one before."""
 
-    def report(self, agent: Agent, number: int) -> KeptReport | None:
-        """The report kept with the version."""
+    def report(self, agent: Agent, number: int) -> KeptReport:
+        """The report kept with a version that is there."""
 
 
 class Outbox(Protocol):
     """Entries on their way to the graph service."""
 
-    def append(self, agent: Agent, kind: EntryKind, number: int, actor: Person | None, owner: str, lease_s: float) -> Entry:
+    def append(self, agent: Agent, kind: EntryKind, number: int, actor: Person, owner: str, lease_s: float) -> Entry:
         """Add an entry behind the agent's others. It begins under a lease of its owner, who will try first."""
 
     def entry(self, entry_id: int) -> Entry:
@@ -75,6 +75,9 @@ class Outbox(Protocol):
 
     def claim_head(self, agent_id: int, owner: str, lease_s: float) -> Claim | None:
         """Lease the agent's first unsettled entry, due or not; None if there is none, it is set aside, or another holds it."""
+
+    def due(self) -> bool:
+        """Whether `claim_due` would find an entry just now."""
 
     def claim_due(self, owner: str, lease_s: float) -> Claim | None:
         """Lease a due entry that is first of its agent and that nobody holds; None if there is none."""
@@ -90,6 +93,9 @@ class Outbox(Protocol):
 
     def resume(self, agent_id: int, skip: bool) -> Entry | None:
         """Let a set-aside entry be tried again, or skip it; None when the agent has none."""
+
+    def release(self, agent_id: int, owner: str) -> None:
+        """Let go of the agent's entries that the owner still holds."""
 
     def hasten(self) -> None:
         """Make every waiting entry due now."""

@@ -200,11 +200,9 @@ class SqlRegistry(Registry):
         self._connection.execute(keep.on_conflict_do_update(index_elements=["agent_id", "number"], set_=kept))
 
     @override
-    def report(self, agent: Agent, number: int) -> KeptReport | None:
+    def report(self, agent: Agent, number: int) -> KeptReport:
         reports = schema.reports.c
         query = sa.select(reports.state, reports.body, reports.scopes).where(reports.agent_id == agent.id, reports.number == number)
-        row = self._connection.execute(query).one_or_none()
-        if row is None:
-            return None
+        row = self._connection.execute(query).one()
         body = None if row.body is None else json.loads(row.body)
         return KeptReport(state=ReportState(row.state), body=body, scopes=tuple(json.loads(row.scopes)))

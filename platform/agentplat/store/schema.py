@@ -135,7 +135,7 @@ outbox = sa.Table(
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("actor_id", ID, sa.ForeignKey("people.id")),
+    sa.Column("actor_id", ID, sa.ForeignKey("people.id"), nullable=False),
     sa.Column("state", sa.Text, nullable=False, server_default=EntryState.WAITING.value),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("next_attempt", sa.BigInteger, nullable=False, server_default="0"),

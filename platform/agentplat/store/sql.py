@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
-from agentplat.domain.errors import StoreUnavailable
+from agentplat.domain.errors import SchemaOutdated, StoreUnavailable
 from agentplat.store.engine import WRITES, open_engine
-from agentplat.store.migrating import SchemaOutdated, schema_is_current
+from agentplat.store.migrating import schema_is_current
 from agentplat.store.outbox import SqlOutbox
 from agentplat.store.people import SqlActs, SqlPeople
 from agentplat.store.port import Store, Work
@@ -88,5 +88,5 @@ class SqlStore(Store):
 
 
 def open_store(url: str) -> SqlStore:
-    """A store at ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. Raises ValueError for any other address."""
+    """A store at ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``. Raises InvalidInput for any other address."""
     return SqlStore(open_engine(url))

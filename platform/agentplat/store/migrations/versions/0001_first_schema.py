@@ -161,7 +161,7 @@ def _create_outbox() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("actor_id", ID, nullable=True),
+        sa.Column("actor_id", ID, nullable=False),
         sa.Column("state", sa.Text(), server_default="waiting", nullable=False),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("next_attempt", sa.BigInteger(), server_default="0", nullable=False),

@@ -1,0 +1,1 @@
+"""The command line of the platform, one module per kind of command."""

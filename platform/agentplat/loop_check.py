@@ -1,0 +1,197 @@
+"""The graph service as the platform sees it: its checks, its grammar of names and manifests, its words.
+
+The only module that imports anything of graphsvc, and of that only `graphsvc.client`. What comes in from there is turned into the
+platform's own values and refusals here, and reports into the JSON values that are kept with versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from agentplat.domain.access import Access
+from agentplat.domain.diff import Path
+from agentplat.domain.errors import GraphRefused, GraphUnavailable, InvalidInput, Violation
+from agentplat.domain.languages import Language
+from agentplat.domain.registry import Content, Emission
+from agentplat.domain.scopes import Ref
+from agentplat.signing import Signer
+from graphsvc import client as graph
+
+manifest_schema = graph.manifest_schema
+"""The JSON Schema of a manifest."""
+
+
+@contextmanager
+def _as_ours() -> Iterator[None]:
+    """Turn the graph service's refusals of an input into the platform's."""
+    try:
+        yield
+    except graph.InvalidInput as error:
+        violations = [Violation(field=v.field, place=v.place, reason=v.reason, remedy=v.remedy) for v in error.violations]
+        raise InvalidInput(violations) from None
+
+
+def check_ref(text: str, field: str) -> Ref:
+    """``acme/platform:developer`` as a reference, its name normalised. Raises InvalidInput."""
+    with _as_ours():
+        agent = graph.parse_agent(text, field)
+    return Ref(agent.scope.text, agent.name)
+
+
+def check_scope(text: str, field: str) -> str:
+    """``*``, ``acme`` or ``acme/platform``, normalised. Raises InvalidInput."""
+    with _as_ours():
+        return graph.parse_scope(text, field).text
+
+
+def check_name(text: str, field: str) -> str:
+    """A name of anything, normalised. Raises InvalidInput."""
+    with _as_ours():
+        return graph.normalise(text, field)
+
+
+def read_manifests(text: str, source: str) -> list[Content]:
+    """The manifests of a text, checked. Raises InvalidInput with every fault, each with its place."""
+    with _as_ours():
+        manifests = graph.parse_manifests(text, source)
+    contents = [_content(manifest) for manifest in manifests]
+    lines: dict[Ref, int] = {}
+    faults = []
+    for manifest, content in zip(manifests, contents, strict=True):
+        first = lines.setdefault(content.agent, manifest.line)
+        if first != manifest.line:
+            reason = f"{content.agent} has a manifest at line {first} already"
+            place = f"{source}:{manifest.line}"
+            faults.append(Violation(field="metadata", place=place, reason=reason, remedy="write one manifest for each agent"))
+    if faults:
+        raise InvalidInput(faults)
+    return contents
+
+
+def _content(manifest: graph.Manifest) -> Content:
+    declared = manifest.declaration
+    return Content(
+        agent=Ref(manifest.agent.scope.text, manifest.agent.name),
+        manifest=manifest.as_json(),
+        digest=hashlib.sha256(manifest.spec_json().encode()).hexdigest(),
+        emits=tuple(Emission(event=e.event, context=e.context, artifacts=e.artifacts) for e in declared.emits),
+        listens=declared.listens,
+    )
+
+
+def _agent(ref: Ref) -> graph.AgentRef:
+    return graph.AgentRef(graph.parse_scope(ref.scope), ref.name)
+
+
+def _declaration(content: Content) -> graph.Declaration:
+    emits = tuple(graph.Emit(e.event, e.context, e.artifacts) for e in content.emits)
+    return graph.Declaration(emits, content.listens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """The graph service knows. report: JSON values, None for a retirement. scopes: those that the report was made for."""
+
+    revision: int | None
+    report: Mapping[str, Any] | None
+    scopes: tuple[str, ...]
+
+
+class LoopCheck:
+    """Asks the graph service, each time with a fresh token that carries the grants of whoever is acted for."""
+
+    def __init__(self, client: graph.GraphClient, signer: Signer) -> None:
+        self._client, self._signer = client, signer
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def check(self, access: Access, content: Content, seconds: float) -> Mapping[str, Any]:
+        """The report on a version for the caller, as JSON values. seconds: how long the graph service may take.
+
+        Raises GraphUnavailable, GraphRefused.
+        """
+        with self._asking():
+            return self._as(access, seconds).check(_agent(content.agent), _declaration(content)).as_json()
+
+    def publish(self, access: Access, content: Content, number: int, seconds: float) -> Delivered:
+        """Publish a version in the graph; the same one again changes nothing. Raises GraphUnavailable, GraphRefused."""
+        version = graph.AgentVersion(_agent(content.agent), number, _declaration(content))
+        with self._asking():
+            published = self._as(access, seconds).publish(version)
+        return Delivered(revision=published.revision, report=published.report.as_json(), scopes=access.scopes)
+
+    def retire(self, access: Access, agent: Ref, seconds: float) -> Delivered:
+        """Take an agent out of the graph; one that is not in it stays out. Raises GraphUnavailable, GraphRefused."""
+        with self._asking():
+            try:
+                revision: int | None = self._as(access, seconds).retire(_agent(agent)).revision
+            except graph.UnknownAgent:
+                revision = None
+        return Delivered(revision=revision, report=None, scopes=access.scopes)
+
+    def _as(self, access: Access, seconds: float) -> graph.GraphClient:
+        return self._client.acting_with(self._signer.sign(access), deadline_s=seconds)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except graph.Unanswered as error:
+            raise GraphUnavailable(f"no answer: {error}", down=True) from error
+        except graph.Overloaded as error:
+            raise GraphUnavailable(f"overloaded: {error}", down=True) from error
+        except (graph.Unauthenticated, graph.AccessDenied) as error:
+            # Every token carries the rights that its call needs, so this is about keys or clocks, not about a person or an entry.
+            raise GraphUnavailable(f"the platform's token is refused: {error}", down=True) from error
+        except (graph.LogDamaged, graph.ServiceFault, graph.Unreadable) as error:
+            raise GraphUnavailable(f"a fault of the graph service: {error}", down=False) from error
+        except graph.GraphError as error:
+            raise GraphRefused(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphAddress:
+    """Where the graph service answers. ca, certificate, key: PEM files; no ca for a connection without encryption."""
+
+    target: str
+    ca: FilePath | None = None
+    certificate: FilePath | None = None
+    key: FilePath | None = None
+
+
+def open_loop_check(address: GraphAddress, signer: Signer) -> LoopCheck:
+    """A connection that is made when it is first used, and again after each failure. Raises InvalidInput for an unreadable file."""
+    tls = None
+    if address.ca is not None:
+        tls = graph.ClientTls(ca=address.ca, certificate=address.certificate, key=address.key)
+    try:
+        return LoopCheck(graph.GraphClient(address.target, tls=tls), signer)
+    except OSError as error:
+        reason = f"{error.filename} cannot be read: {error.strerror}"
+        raise InvalidInput([Violation(field="graph_ca", reason=reason, remedy="name PEM files")]) from error
+
+
+def _report(body: Mapping[str, Any]) -> graph.Report:
+    return graph.Report.from_json(body)
+
+
+def warning(body: Mapping[str, Any], language: Language) -> list[str]:
+    """The warning of a report, line by line; nothing where it has nothing to warn of (P-4, P-5, P-9)."""
+    return list(graph.warning_lines(_report(body), graph.Language(language.value)))
+
+
+def unanswered(language: Language) -> str:
+    """That a version was not verified because the graph service did not answer (P-6)."""
+    return graph.unanswered_line(graph.Language(language.value))
+
+
+def loop_line(path: Path, language: Language) -> str:
+    """The agents of a loop from the first back to it, joined by arrows."""
+    return graph.path_text([None if text is None else graph.parse_agent(text) for text in path], graph.Language(language.value))

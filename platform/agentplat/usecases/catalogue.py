@@ -1,0 +1,82 @@
+"""All use cases together, as the composition root builds them and the edges get them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentplat.domain.outbox import Backoff
+from agentplat.loop_check import LoopCheck
+from agentplat.store.port import Store
+from agentplat.usecases.deliver_outbox import DeliverOutbox
+from agentplat.usecases.identify_caller import IdentifyCaller
+from agentplat.usecases.list_acts import ListActs
+from agentplat.usecases.list_agents import ListAgents
+from agentplat.usecases.manage_people import ManagePeople
+from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.pause_agent import PauseAgent
+from agentplat.usecases.preview_version import PreviewVersion
+from agentplat.usecases.publish_version import PublishVersion
+from agentplat.usecases.read_report import ReadReport
+from agentplat.usecases.resume_delivery import ResumeDelivery
+from agentplat.usecases.retire_agent import RetireAgent
+
+LEASE_MARGIN_S = 5.0
+"""How much longer than its call an entry is held, so that its outcome can be stored before anybody else takes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long the graph service gets, in seconds: verify_s for all of one publisher's versions, check_s for a preview or a fresh
+    report, call_s for a delivery; and the waits between deliveries that failed.
+    """
+
+    verify_s: float
+    check_s: float
+    call_s: float
+    backoff: Backoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCases:
+    """What the platform does."""
+
+    store: Store
+    identify_caller: IdentifyCaller
+    deliver_outbox: DeliverOutbox
+    publish_version: PublishVersion
+    preview_version: PreviewVersion
+    read_report: ReadReport
+    retire_agent: RetireAgent
+    pause_agent: PauseAgent
+    resume_delivery: ResumeDelivery
+    list_agents: ListAgents
+    manage_people: ManagePeople
+    manage_tokens: ManageTokens
+    list_acts: ListActs
+
+    def check(self) -> None:
+        """Raises StoreUnavailable or SchemaOutdated where the platform cannot work just now."""
+        self.store.check()
+
+
+def build_use_cases(store: Store, graph: LoopCheck, patience: Patience) -> UseCases:
+    """All use cases on one store and one graph service."""
+    deliver = DeliverOutbox(
+        store=store, graph=graph, backoff=patience.backoff, call_s=patience.call_s, lease_s=patience.call_s + LEASE_MARGIN_S
+    )
+    read_report = ReadReport(store=store, graph=graph, check_s=patience.check_s)
+    return UseCases(
+        store=store,
+        identify_caller=IdentifyCaller(store=store),
+        deliver_outbox=deliver,
+        publish_version=PublishVersion(store=store, deliver=deliver, read_report=read_report, verify_s=patience.verify_s),
+        preview_version=PreviewVersion(store=store, graph=graph, check_s=patience.check_s),
+        read_report=read_report,
+        retire_agent=RetireAgent(store=store, deliver=deliver, verify_s=patience.verify_s),
+        pause_agent=PauseAgent(store=store),
+        resume_delivery=ResumeDelivery(store=store),
+        list_agents=ListAgents(store=store),
+        manage_people=ManagePeople(store=store),
+        manage_tokens=ManageTokens(store=store),
+        list_acts=ListActs(store=store),
+    )
