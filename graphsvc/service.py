@@ -1,0 +1,330 @@
+"""The use cases of the graph service: check, publish, retire, import, export, describe, status."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+
+from graphsvc.domain.errors import InvalidInput, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict, Violation
+from graphsvc.domain.limits import LimitPolicy, Limits
+from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry, NewEntry
+from graphsvc.domain.names import AgentRef, Scope
+from graphsvc.domain.redaction import Reader
+from graphsvc.domain.report import Report
+from graphsvc.graph import Graph, Kernel, Sizes
+from graphsvc.judge import judge
+from graphsvc.kernels import jit
+from graphsvc.locking import ReadWriteLock
+from graphsvc.store.port import Log, Store, Writing
+
+DEFAULT_PAGE_SIZE = 100
+MAX_PAGE_SIZE = 1_000
+_FOLD_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """revision: the one that the publication created, the first one for a repeated call. created: whether this call did."""
+
+    revision: int
+    created: bool
+    report: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retired:
+    """revision: that of the retirement. created: whether this call retired the agent."""
+
+    revision: int
+    created: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """revision: the graph's after the import. created, unchanged: how many versions were new, or there already."""
+
+    revision: int
+    created: int
+    unchanged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """An agent at the other end of an edge, with the events between, sorted."""
+
+    agent: AgentRef
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """One agent as its reader may see it; a page of its neighbours in each direction, by name, then scope."""
+
+    version: AgentVersion
+    started_by: tuple[Neighbour, ...]
+    starts: tuple[Neighbour, ...]
+    next_page_token: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """sizes: None unless the reader reads the whole installation."""
+
+    revision: int
+    default_limits: Limits
+    ceilings: Limits
+    sizes: Sizes | None
+
+
+class GraphService:
+    """The graph of one installation. Safe to use from many threads; several services may share one store.
+
+    Every method raises the leaves of `domain.errors` and nothing else on purpose. What a caller may do is decided before.
+    """
+
+    def __init__(self, store: Store, policy: LimitPolicy, kernel: Kernel = jit.search) -> None:
+        self._store, self._policy, self._kernel = store, policy, kernel
+        self._graph = Graph()
+        self._lock = ReadWriteLock()
+        self._publishing = Lock()
+        self.catch_up()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    @property
+    def revision(self) -> int:
+        """The revision that the graph in memory is at."""
+        return self._graph.revision
+
+    def catch_up(self) -> int:
+        """Fold what other services appended to the log; returns the revision reached."""
+        with self._publishing:
+            self._fold(self._store)
+            return self._graph.revision
+
+    def _fold(self, log: Log) -> None:
+        entries = log.read(self._graph.revision)
+        while batch := list(islice(entries, _FOLD_BATCH)):
+            self._apply(batch)
+
+    def _apply(self, entries: Sequence[LogEntry]) -> None:
+        with self._lock.writing():
+            self._graph.apply(entries)
+
+    def _reach(self, revision: int) -> None:
+        if revision > self._graph.revision:
+            head = self.catch_up()
+            if revision > head:
+                raise RevisionAhead(revision, head)
+
+    def check(
+        self,
+        agent: AgentRef,
+        declaration: Declaration,
+        reader: Reader,
+        *,
+        max_loops: int | None = None,
+        max_visits: int | None = None,
+        at_least_revision: int = 0,
+    ) -> Report:
+        """What this declaration would close as the agent's version; nothing is stored."""
+        limits = self._policy.apply(max_loops, max_visits)
+        self._reach(at_least_revision)
+        with self._lock.reading():
+            return judge(self._graph, agent, declaration, reader, limits, self._kernel, self._graph.revision)
+
+    def publish(
+        self, version: AgentVersion, reader: Reader, *, max_loops: int | None = None, max_visits: int | None = None
+    ) -> Published:
+        """Store a version and answer with the report on the very revision that it creates (G-22).
+
+        Raises VersionConflict for other content under a known number, StaleVersion for a new number below the current one.
+        """
+        limits = self._policy.apply(max_loops, max_visits)
+        with self._publishing:
+            with self._store.writing() as log:
+                self._fold(log)
+                known = self._known(log, version)
+                head = self._graph.revision
+                revision = head if known else head + 1
+                report = judge(self._graph, version.agent, version.declaration, reader, limits, self._kernel, revision)
+                entries = [] if known else log.append([_publication(version)])
+            self._apply(entries)
+        return Published(revision=known.revision if known else revision, created=not known, report=report)
+
+    def _known(self, log: Writing, version: AgentVersion) -> LogEntry | None:
+        """The entry of this very version, or None where it is new."""
+        last = self._graph.last_number(version.agent)
+        if version.number > last:
+            return None
+        entry = log.find(version.agent, version.number)
+        if entry is None:
+            raise StaleVersion(version.agent.text, version.number, last)
+        if entry.declaration != version.declaration:
+            raise VersionConflict(version.agent.text, version.number)
+        return entry
+
+    def retire(self, agent: AgentRef) -> Retired:
+        """Take an agent out of the graph. A retired agent stays so: the call then changes nothing. Raises UnknownAgent."""
+        with self._publishing:
+            with self._store.writing() as log:
+                self._fold(log)
+                number = self._graph.last_number(agent)
+                if number == 0:
+                    raise UnknownAgent()
+                gone = self._graph.published(agent) is None
+                entries = [] if gone else log.append([NewEntry(EntryKind.RETIRE, agent, number, Declaration())])
+            self._apply(entries)
+            return Retired(revision=self._graph.revision, created=not gone)
+
+    def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
+        """Store many versions, all or none. Number 0 stands for the next one, where the content differs from the current version.
+
+        Raises VersionConflict and StaleVersion as `publish` does.
+        """
+        with self._publishing:
+            with self._store.writing() as log:
+                self._fold(log)
+                new, unchanged = self._new_entries(log, versions)
+                entries = log.append(new) if new else []
+            self._apply(entries)
+            return Imported(revision=self._graph.revision, created=len(entries), unchanged=unchanged)
+
+    def _new_entries(self, log: Writing, versions: Iterable[AgentVersion]) -> tuple[list[NewEntry], int]:
+        new: list[NewEntry] = []
+        staged: dict[AgentRef, NewEntry] = {}
+        unchanged = 0
+        for version in versions:
+            entry = self._new_entry(log, version, staged.get(version.agent))
+            if entry is None:
+                unchanged += 1
+            else:
+                new.append(entry)
+                staged[version.agent] = entry
+        return new, unchanged
+
+    def _new_entry(self, log: Writing, version: AgentVersion, staged: NewEntry | None) -> NewEntry | None:
+        last = staged.number if staged else self._graph.last_number(version.agent)
+        if version.number == 0:
+            current = staged or self._graph.published(version.agent)
+            if current and current.declaration == version.declaration:
+                return None
+            return _publication(AgentVersion(version.agent, last + 1, version.declaration))
+        if staged is None:
+            return None if self._known(log, version) else _publication(version)
+        if version.number > last:
+            return _publication(version)
+        if version.number < last:
+            raise StaleVersion(version.agent.text, version.number, last)
+        if version.declaration != staged.declaration:
+            raise VersionConflict(version.agent.text, version.number)
+        return None
+
+    def export(self, reader: Reader, scopes: Sequence[Scope] = ()) -> tuple[int, Iterator[AgentVersion]]:
+        """The revision, and every published version of these scopes (of all where none is given) that the reader may read."""
+        with self._lock.reading():
+            revision, versions = self._graph.revision, self._graph.versions()
+        asked = scopes or [Scope()]
+        return revision, (
+            version
+            for version in versions
+            if reader.may_read(version.agent.scope) and any(scope.contains(version.agent.scope) for scope in asked)
+        )
+
+    def describe(
+        self, agent: AgentRef, reader: Reader, *, page_size: int = 0, page_token: str = "", at_least_revision: int = 0
+    ) -> Description:
+        """One agent and its neighbours. Raises UnknownAgent alike for one that is not there and one the reader may not read."""
+        if not 0 <= page_size <= MAX_PAGE_SIZE:
+            reason, remedy = f"is {page_size}", f"use 1 to {MAX_PAGE_SIZE}, or 0 for {DEFAULT_PAGE_SIZE}"
+            raise InvalidInput([Violation(field="page_size", reason=reason, remedy=remedy)])
+        after_back, after_ahead = _read_page_token(page_token)
+        self._reach(at_least_revision)
+        with self._lock.reading():
+            version = self._graph.published(agent)
+            if version is None or not reader.may_read(agent.scope):
+                raise UnknownAgent()
+            declared = version.declaration
+            back = _neighbours(agent, {event: self._graph.emitters(event, reader) for event in declared.listens})
+            ahead = _neighbours(agent, {emit.event: self._graph.listeners(emit.event, reader) for emit in declared.emits})
+            revision = self._graph.revision
+        size = page_size or DEFAULT_PAGE_SIZE
+        back_page, after_back, back_more = _page(back, after_back, size)
+        ahead_page, after_ahead, ahead_more = _page(ahead, after_ahead, size)
+        token = _write_page_token(after_back, after_ahead) if back_more or ahead_more else ""
+        return Description(version=version, started_by=back_page, starts=ahead_page, next_page_token=token, revision=revision)
+
+    def status(self, reader: Reader) -> Status:
+        """The revision and the limits; sizes for readers of the whole installation."""
+        with self._lock.reading():
+            sizes = self._graph.sizes() if reader.reads_everything else None
+            revision = self._graph.revision
+        return Status(revision=revision, default_limits=self._policy.default, ceilings=self._policy.ceiling, sizes=sizes)
+
+
+def check_files(
+    versions: Iterable[AgentVersion], agents: Sequence[AgentRef] | None, reader: Reader, limits: Limits, kernel: Kernel
+) -> Iterator[Report]:
+    """Reports on agents of a set of versions, each agent's own record being the version published; every agent where none is named.
+
+    Raises UnknownAgent for an agent that the set does not have.
+    """
+    graph = Graph()
+    graph.apply(
+        LogEntry(revision, EntryKind.PUBLISH, version.agent, version.number, version.declaration)
+        for revision, version in enumerate(versions, start=1)
+    )
+    for agent in (version.agent for version in graph.versions()) if agents is None else agents:
+        version = graph.published(agent)
+        if version is None:
+            raise UnknownAgent()
+        yield judge(graph, agent, version.declaration, reader, limits, kernel, None)
+
+
+def _publication(version: AgentVersion) -> NewEntry:
+    return NewEntry(EntryKind.PUBLISH, version.agent, version.number, version.declaration)
+
+
+Place = tuple[str, str]
+"""Where a page ended: the name and the scope text of its last neighbour."""
+
+
+def _neighbours(agent: AgentRef, ends: dict[str, Iterator[AgentRef]]) -> list[Neighbour]:
+    between: defaultdict[AgentRef, list[str]] = defaultdict(list)
+    for event, others in ends.items():
+        for other in others:
+            if other != agent:
+                between[other].append(event)
+    return [Neighbour(agent=other, events=tuple(sorted(between[other]))) for other in sorted(between, key=lambda o: o.order)]
+
+
+def _page(neighbours: list[Neighbour], after: Place, size: int) -> tuple[tuple[Neighbour, ...], Place, bool]:
+    rest = [neighbour for neighbour in neighbours if neighbour.agent.order > after]
+    page = tuple(rest[:size])
+    return page, page[-1].agent.order if page else after, len(rest) > size
+
+
+def _write_page_token(*places: Place) -> str:
+    return base64.urlsafe_b64encode(json.dumps(places).encode()).decode()
+
+
+def _read_page_token(token: str) -> tuple[Place, Place]:
+    if not token:
+        return ("", ""), ("", "")
+    try:
+        (a, b), (c, d) = json.loads(base64.urlsafe_b64decode(token.encode()))
+        if all(isinstance(text, str) for text in (a, b, c, d)):
+            return (a, b), (c, d)
+    except (binascii.Error, ValueError, TypeError):
+        pass
+    reason, remedy = "is not a token of this service", "send next_page_token of the page before, or leave it empty"
+    raise InvalidInput([Violation(field="page_token", reason=reason, remedy=remedy)])
