@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsvc.domain.answers import Sizes
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry
 from graphsvc.domain.names import AgentRef, Scope
@@ -22,14 +23,6 @@ Kernel = Callable[[Question], Answer]
 
 _NOTHING = Declaration()
 _WIDEST = 1 << 61
-
-
-class Sizes(NamedTuple):
-    """Agents with a published version, events that one of them emits or hears, and their incidences."""
-
-    agents: int
-    events: int
-    incidences: int
 
 
 class Found(NamedTuple):

@@ -7,17 +7,17 @@ import binascii
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
 
+from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
 from graphsvc.domain.errors import InvalidInput, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict, Violation
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry, NewEntry
 from graphsvc.domain.names import AgentRef, Scope
 from graphsvc.domain.redaction import Reader
 from graphsvc.domain.report import Report
-from graphsvc.graph import Graph, Kernel, Sizes
+from graphsvc.graph import Graph, Kernel
 from graphsvc.judge import judge
 from graphsvc.kernels import jit
 from graphsvc.locking import ReadWriteLock
@@ -26,61 +26,6 @@ from graphsvc.store.port import Log, Store, Writing
 DEFAULT_PAGE_SIZE = 100
 MAX_PAGE_SIZE = 1_000
 _FOLD_BATCH = 65_536
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """revision: the one that the publication created, the first one for a repeated call. created: whether this call did."""
-
-    revision: int
-    created: bool
-    report: Report
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retired:
-    """revision: that of the retirement. created: whether this call retired the agent."""
-
-    revision: int
-    created: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """revision: the graph's after the import. created, unchanged: how many versions were new, or there already."""
-
-    revision: int
-    created: int
-    unchanged: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
-    """An agent at the other end of an edge, with the events between, sorted."""
-
-    agent: AgentRef
-    events: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
-    """One agent as its reader may see it; a page of its neighbours in each direction, by name, then scope."""
-
-    version: AgentVersion
-    started_by: tuple[Neighbour, ...]
-    starts: tuple[Neighbour, ...]
-    next_page_token: str
-    revision: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """sizes: None unless the reader reads the whole installation."""
-
-    revision: int
-    default_limits: Limits
-    ceilings: Limits
-    sizes: Sizes | None
 
 
 class GraphService:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion
@@ -36,7 +37,7 @@ class Imported:
     unchanged: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Neighbour:
     """An agent one hop away, with the events between the two, sorted."""
 
@@ -46,7 +47,10 @@ class Neighbour:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Description:
-    """One agent as its reader may see it. next_page_token: of the next page of neighbours, empty on the last."""
+    """One agent as its reader may see it; a page of its neighbours in each direction, by name, then scope.
+
+    next_page_token: for the next page, empty on the last.
+    """
 
     version: AgentVersion
     started_by: tuple[Neighbour, ...]
@@ -55,9 +59,8 @@ class Description:
     revision: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sizes:
-    """Published agents, the events they emit or hear, and their agent-event incidences."""
+class Sizes(NamedTuple):
+    """Agents with a published version, events that one of them emits or hears, and their incidences."""
 
     agents: int
     events: int

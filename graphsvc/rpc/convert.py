@@ -188,7 +188,7 @@ def _neighbours_to_proto(neighbours: Iterable[Neighbour]) -> list[pb.Neighbour]:
 
 
 def _neighbours_from_proto(messages: Iterable[pb.Neighbour]) -> tuple[Neighbour, ...]:
-    return tuple(Neighbour(agent_from_proto(message.agent), tuple(message.events)) for message in messages)
+    return tuple(Neighbour(agent=agent_from_proto(message.agent), events=tuple(message.events)) for message in messages)
 
 
 def description_to_proto(description: Description) -> pb.DescribeAgentResponse:
