@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from graphsvc.domain.errors import InvalidInput, Violation
 
@@ -70,9 +70,11 @@ def _scope_part(text: object, field: str, place: str) -> str:
     return part
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class Scope:
-    """The installation (both None), a company (area None) or an area of a company."""
+class Scope(NamedTuple):
+    """The installation (both None), a company (area None) or an area of a company.
+
+    A named tuple, like AgentRef, because graphs look millions of them up: a tuple's hash is several times as quick.
+    """
 
     company: str | None = None
     area: str | None = None
@@ -117,8 +119,7 @@ def parse_scope(text: object, field: str = "scope", place: str = "") -> Scope:
     return scope_of(company, area if slash else None, field, place)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRef:
+class AgentRef(NamedTuple):
     """One agent: a name within a scope. Ordered by name, then by the scope's text (G-5)."""
 
     scope: Scope
