@@ -2,7 +2,7 @@
 
 with GraphClient("127.0.0.1:50051") as client:
     report = client.check(parse_agent("acme/platform:developer"), declare(["code"], ["review"]))
-    print(*warning_lines(report, Language.EN), sep="\\n")
+    print(*warning_lines(report, Language.ENGLISH), sep="\\n")
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from graphsvc.domain.errors import (
 from graphsvc.domain.grants import Grant, Role, parse_grant
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, Emit, declare
-from graphsvc.domain.names import AgentRef, Scope, parse_agent, parse_scope
+from graphsvc.domain.names import AgentRef, Scope, normalise, parse_agent, parse_scope
 from graphsvc.domain.redaction import EVERYTHING, Reader, reader_of
 from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
-from graphsvc.domain.wording import Language, warning_lines
+from graphsvc.domain.wording import Language, display_names, path_text, report_text, unanswered_line, warning_lines
 from graphsvc.rpc import convert
 from graphsvc.rpc.convert import Unreadable
 from graphsvc.rpc.status import ServiceFault, Unanswered, error_from
@@ -91,12 +91,17 @@ __all__ = [
     "VersionConflict",
     "Violation",
     "declare",
+    "display_names",
     "manifest_schema",
+    "normalise",
     "parse_agent",
     "parse_grant",
     "parse_manifests",
     "parse_scope",
+    "path_text",
     "reader_of",
+    "report_text",
+    "unanswered_line",
     "warning_lines",
 ]
 
