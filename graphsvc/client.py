@@ -156,10 +156,12 @@ class GraphClient:
         self._token = token
         self._deadline_s = deadline_s
 
-    def acting_with(self, token: Token) -> GraphClient:
-        """The same connection with another token; closing either closes both."""
+    def acting_with(self, token: Token, *, deadline_s: float | None = None) -> GraphClient:
+        """The same connection with another token, and another deadline where one is given; closing either closes both."""
         other = copy.copy(self)
         other._token = token
+        if deadline_s is not None:
+            other._deadline_s = deadline_s
         return other
 
     def __enter__(self) -> Self:
