@@ -18,8 +18,8 @@ setup: $(STAMP) ## Fill .venv with the pinned libraries; does nothing when they 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { python=$$(sh .ci/python "$(PYTHON)") && "$$python" -m venv $(VENV); }
 	@echo "Filling $(VENV) (a few minutes the first time) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt \
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt \
 		--group dev --editable '.[parquet]'
 	@touch $(STAMP)
 
@@ -50,7 +50,7 @@ mutants: setup ## Break the code on purpose and see that its tests notice (optio
 	$(BIN)/python -m tests.mutants $(if $(PROMISE),--promise $(PROMISE))
 
 bench: setup ## Run the benchmarks with their peers; figures go to bench/results
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group bench
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --group bench
 	$(BIN)/python -m pytest bench
 
 demo: setup ## Start both processes, publish a catalogue, close a loop and show the warning
@@ -59,8 +59,8 @@ demo: setup ## Start both processes, publish a catalogue, close a loop and show 
 pins: ## Resolve the libraries anew, within the ranges of pyproject.toml, and write constraints.txt
 	@scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
 	python=$$(sh .ci/python "$(PYTHON)") && "$$python" -m venv "$$scratch/venv" && \
-	"$$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade pip && \
-	"$$scratch/venv/bin/python" -m pip install --quiet --disable-pip-version-check --group dev --group bench '.[parquet]' && \
+	"$$scratch/venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --upgrade pip && \
+	"$$scratch/venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --group dev --group bench '.[parquet]' && \
 	{ echo "# Exact releases of everything that setup installs; made by: make pins"; \
 	  "$$scratch/venv/bin/python" -m pip freeze --all --exclude loopwarden; } > "$$scratch/constraints.txt" && \
 	cp "$$scratch/constraints.txt" constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) releases"

@@ -19,7 +19,7 @@ class MayImportOnly(Contract):
     packages: Any = fields.ListField(subfield=fields.StringField())
     allowed: Any = fields.ListField(subfield=fields.StringField(), required=False)
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002  # import-linter hands it over
         strays = [
             stray
             for package in self.packages
