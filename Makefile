@@ -29,7 +29,7 @@ check: setup ## Run the linters, the type checker, the import rules and the fres
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/buf lint
 	$(BIN)/python proto/generate.py --check
 
@@ -66,5 +66,5 @@ pins: ## Resolve the libraries anew, within the ranges of pyproject.toml, and wr
 	cp "$$scratch/constraints.txt" constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) releases"
 
 clean: ## Remove .venv, caches and data of local runs
-	rm -rf $(VENV) .data build dist .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf $(VENV) .data build dist .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
