@@ -7,7 +7,7 @@ platform's own values and refusals here, and reports into the JSON values that a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -178,20 +178,60 @@ def open_loop_check(address: GraphAddress, signer: Signer) -> LoopCheck:
         raise InvalidInput([Violation(field="graph_ca", reason=reason, remedy="name PEM files")]) from error
 
 
-def _report(body: Mapping[str, Any]) -> graph.Report:
-    return graph.Report.from_json(body)
+def _loop(body: Mapping[str, Any]) -> graph.Loop:
+    agents = tuple(None if text is None else graph.parse_agent(text) for text in body["agents"])
+    hops = tuple(graph.Hop(None if hop["events"] is None else tuple(hop["events"]), hop["barrier"]) for hop in body["hops"])
+    return graph.Loop(agents, hops, body["over_chain_limit"])
+
+
+def _notice(body: Mapping[str, Any]) -> graph.Notice:
+    match body["kind"]:
+        case "unheard_event":
+            return graph.UnheardEvent(body["event"])
+        case "unfed_trigger":
+            return graph.UnfedTrigger(body["event"], body["hint"])
+        case "breaking_set":
+            return graph.BreakingSet(tuple(body["triggers"]), tuple(body["events"]))
+    raise ValueError(f"a report has a notice of the unknown kind {body['kind']!r}")
+
+
+def read_report(body: Mapping[str, Any]) -> graph.Report:
+    """A report from the JSON values that were kept of it."""
+    return graph.Report(
+        agent=graph.parse_agent(body["agent"]),
+        verification=graph.Verification(body["verification"]),
+        loops=tuple(map(_loop, body["loops"])),
+        notices=tuple(map(_notice, body["notices"])),
+        limits=graph.Limits(**body["limits"]),
+        visits=body["visits"],
+        revision=body["revision"],
+    )
+
+
+def _in(language: Language) -> graph.Language:
+    return graph.Language(language.value)
 
 
 def warning(body: Mapping[str, Any], language: Language) -> list[str]:
     """The warning of a report, line by line; nothing where it has nothing to warn of (P-4, P-5, P-9)."""
-    return list(graph.warning_lines(_report(body), graph.Language(language.value)))
+    return graph.warning_lines(read_report(body), _in(language))
+
+
+def report_text(body: Mapping[str, Any], language: Language) -> str:
+    """The warning and the notices of a report as one text."""
+    return graph.report_text(read_report(body), _in(language))
 
 
 def unanswered(language: Language) -> str:
     """That a version was not verified because the graph service did not answer (P-6)."""
-    return graph.unanswered_line(graph.Language(language.value))
+    return graph.unanswered_line(_in(language))
 
 
-def loop_line(path: Path, language: Language) -> str:
-    """The agents of a loop from the first back to it, joined by arrows."""
-    return graph.path_text([None if text is None else graph.parse_agent(text) for text in path], graph.Language(language.value))
+def loop_texts(agent: Ref, paths: Sequence[Path], language: Language) -> list[str]:
+    """Loops through an agent as lines of names, as they would stand in one report."""
+    loops = tuple(_loop({"agents": path, "hops": (), "over_chain_limit": False}) for path in paths)
+    together = graph.Report(
+        agent=_agent(agent), verification=graph.Verification.COMPLETE, loops=loops, notices=(), limits=graph.Limits()
+    )
+    names = graph.display_names(together)
+    return [graph.path_text(loop, names, _in(language)) for loop in loops]

@@ -19,7 +19,7 @@ from agentplat.usecases.manage_people import KnownPerson
 from agentplat.usecases.preview_version import Preview
 from agentplat.usecases.publish_version import Publication
 from agentplat.usecases.suggest_instructions import Suggestion
-from agentplat.usecases.tell import preview_lines, report_lines, suggestion_text
+from agentplat.usecases.tell import preview_text, shown_text, suggestion_text, warning_lines
 
 
 class Wire(BaseModel):
@@ -36,8 +36,9 @@ class ManifestIn(Wire):
 
 
 class ReportOut(Wire):
-    """A version's report for one reader. text: the warning and notes in the language asked for, empty when there is nothing to say.
+    """A version's report for one reader. warning: its lines in the language asked for, none where there is nothing to warn of.
 
+    text: the warning with notices and notes, for people.
     state: verified, not_answered or late. delivery: waiting, delivered, set_aside or skipped. fresh: made just now for this reader.
     report: null while the graph service has not answered. paused: agents named in it that are paused.
     refused: why the graph service refused this or an earlier publication of the agent, null where it did not.
@@ -51,6 +52,7 @@ class ReportOut(Wire):
     refused: str | None
     paused: list[str]
     report: dict[str, Any] | None
+    warning: list[str]
     text: str
 
     @classmethod
@@ -65,7 +67,8 @@ class ReportOut(Wire):
             refused=shown.refused,
             paused=[ref.text for ref in shown.paused],
             report=None if shown.body is None else dict(shown.body),
-            text="\n".join(report_lines(shown, language)),
+            warning=warning_lines(shown, language),
+            text=shown_text(shown, language),
         )
 
 
@@ -174,7 +177,7 @@ class PreviewOut(Wire):
             unchanged=preview.unchanged,
             report=None if preview.body is None else dict(preview.body),
             paused=[ref.text for ref in preview.paused],
-            text="\n".join(preview_lines(preview, language)),
+            text=preview_text(preview, language),
             diff=DiffOut.of(preview.diff),
             suggestions=[SuggestionOut.of(suggestion, language) for suggestion in preview.suggestions],
         )

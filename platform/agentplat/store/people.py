@@ -67,7 +67,7 @@ class SqlPeople(People):
     def grant(self, person: Person, grant: Grant) -> bool:
         values = {"person_id": person.id, "role": grant.role.value, "scope": grant.scope}
         add = insert(self._connection, schema.grants).values(values).on_conflict_do_nothing()
-        return self._connection.execute(add).rowcount == 1
+        return self._connection.execute(add.returning(schema.grants.c.person_id)).first() is not None
 
     @override
     def revoke(self, person: Person, grant: Grant) -> bool:

@@ -11,17 +11,16 @@ from agentplat.domain.registry import ReportState
 from agentplat.domain.scopes import Ref
 from agentplat.domain.shown import ShownReport
 from agentplat.domain.texts import SENTENCES, instructions, set_off
-from agentplat.loop_check import loop_line, unanswered, warning
+from agentplat.loop_check import loop_texts, report_text, unanswered, warning
 from agentplat.usecases.preview_version import Preview
 from agentplat.usecases.suggest_instructions import Suggestion
 
 
-def report_lines(shown: ShownReport, language: Language) -> list[str]:
-    """The warning of a report, and what else its reader must know; nothing where there is nothing to say."""
-    words = SENTENCES[language]
+def warning_lines(shown: ShownReport, language: Language) -> list[str]:
+    """What the publisher is warned of; nothing where every loop was looked for and there is none (P-4 to P-6)."""
     if shown.body is not None:
-        marks = [words.fresh] if shown.fresh else []
-        return [*marks, *warning(shown.body, language), *_paused_lines(shown.paused, language)]
+        return warning(shown.body, language)
+    words = SENTENCES[language]
     if shown.refused is not None:
         return [unanswered(language), words.refused.format(reason=set_off(shown.refused, language))]
     if shown.state is ReportState.NOT_ANSWERED and shown.delivery is EntryState.SKIPPED:
@@ -29,12 +28,20 @@ def report_lines(shown: ShownReport, language: Language) -> list[str]:
     return [unanswered(language)]
 
 
-def preview_lines(preview: Preview, language: Language) -> list[str]:
-    """The warning that publishing would give, and the loops that come and go."""
+def shown_text(shown: ShownReport, language: Language) -> str:
+    """The warning with everything else that its reader must know: notices, paused agents, whom it was made for."""
+    if shown.body is None:
+        return "\n".join(warning_lines(shown, language))
+    marks = [SENTENCES[language].fresh] if shown.fresh else []
+    return "\n".join([*marks, report_text(shown.body, language), *_paused_lines(shown.paused, language)])
+
+
+def preview_text(preview: Preview, language: Language) -> str:
+    """The text that publishing would give, and the loops that come and go."""
     if preview.body is None:
-        return [unanswered(language)]
-    lines = [*warning(preview.body, language), *_paused_lines(preview.paused, language)]
-    return [*lines, *([] if preview.diff.loops is None else _change_lines(preview.diff.loops, language))]
+        return unanswered(language)
+    lines = [report_text(preview.body, language), *_paused_lines(preview.paused, language)]
+    return "\n".join([*lines, *([] if preview.diff.loops is None else _change_lines(preview.agent, preview.diff.loops, language))])
 
 
 def suggestion_text(suggestion: Suggestion, language: Language) -> str:
@@ -46,8 +53,9 @@ def _paused_lines(paused: Iterable[Ref], language: Language) -> list[str]:
     return [SENTENCES[language].paused.format(agent=set_off(ref.text, language)) for ref in paused]
 
 
-def _change_lines(loops: LoopChange, language: Language) -> list[str]:
+def _change_lines(agent: Ref, loops: LoopChange, language: Language) -> list[str]:
     words = SENTENCES[language]
-    lines = [words.closes.format(path=loop_line(path, language)) for path in loops.closed]
-    lines += [words.opens.format(path=loop_line(path, language)) for path in loops.opened]
+    texts = loop_texts(agent, [*loops.closed, *loops.opened], language)
+    closed, opened = texts[: len(loops.closed)], texts[len(loops.closed) :]
+    lines = [words.closes.format(path=path) for path in closed] + [words.opens.format(path=path) for path in opened]
     return lines if loops.exact else [*lines, words.inexact]
