@@ -89,17 +89,21 @@ class Graph:
         """Fold further entries of the log, in revision order."""
         before: dict[int, Declaration] = {}
         fresh: list[tuple[str, str, int]] = []
+        agents, current, last = self._agents, self._current, self._last
         for entry in entries:
-            agent = self._agents.get(entry.agent)
+            ref = entry.agent
+            agent = agents.get(ref)
             if agent is None:
-                agent = self._agents[entry.agent] = self._add(entry.agent, self._scope_number(entry.agent.scope))
-                fresh.append((*entry.agent.order, agent))
-            before.setdefault(agent, self._declared(agent))
+                agent = agents[ref] = self._add(ref, self._scope_number(ref.scope))
+                fresh.append((ref.name, ref.scope.text, agent))
+                before[agent] = _NOTHING
+            elif agent not in before:
+                before[agent] = self._declared(agent)
             if entry.kind is EntryKind.PUBLISH:
-                self._current[agent] = AgentVersion(entry.agent, entry.number, entry.declaration)
+                current[agent] = AgentVersion(ref, entry.number, entry.declaration)
             else:
-                self._current.pop(agent, None)
-            self._last[agent] = entry.number
+                current.pop(agent, None)
+            last[agent] = entry.number
             self.revision = entry.revision
         self._change(before)
         self._places.add(fresh, len(self._names))
@@ -113,19 +117,25 @@ class Graph:
         come: tuple[list[int], list[int]] = ([], [])
         for agent, old in before.items():
             new = self._declared(agent)
-            for was, now, emitted in (
-                ([e.event for e in old.emits], [e.event for e in new.emits], True),
-                (old.listens, new.listens, False),
-            ):
-                lost, won = ((), now) if not was else (set(was).difference(now), set(now).difference(was))
-                for (sources, targets), names in ((gone, lost), (come, won)):
-                    for name in names:
-                        event = self._event(name)
-                        sources.append(agent if emitted else event)
-                        targets.append(event if emitted else agent)
+            if old is _NOTHING:
+                self._incidences(agent, [emit.event for emit in new.emits], new.listens, come)
+            else:
+                was, now = ({e.event for e in declared.emits} for declared in (old, new))
+                heard, hears = set(old.listens), set(new.listens)
+                self._incidences(agent, was - now, heard - hears, gone)
+                self._incidences(agent, now - was, hears - heard, come)
         self.rows.add_nodes(len(self._names) - self.rows.nodes)
         for (sources, targets), present in ((gone, False), (come, True)):
             self.rows.change(np.array(sources, np.int32), np.array(targets, np.int32), present=present)
+
+    def _incidences(self, agent: int, emits: Iterable[str], hears: Iterable[str], into: tuple[list[int], list[int]]) -> None:
+        sources, targets = into
+        for name in emits:
+            sources.append(agent)
+            targets.append(self._event(name))
+        for name in hears:
+            sources.append(self._event(name))
+            targets.append(agent)
 
     def _add(self, name: AgentRef | str, scope: int) -> int:
         node = len(self._names)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from threading import Lock
 
+from graphsvc.collecting import uncollected
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
 from graphsvc.domain.errors import InvalidInput, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict, Violation
 from graphsvc.domain.limits import LimitPolicy, Limits
@@ -39,7 +40,8 @@ class GraphService:
         self._graph = Graph()
         self._lock = ReadWriteLock()
         self._publishing = Lock()
-        self.catch_up()
+        with uncollected():
+            self.catch_up()
 
     def close(self) -> None:
         """Close the store."""
@@ -57,6 +59,8 @@ class GraphService:
             return self._graph.revision
 
     def _fold(self, log: Log) -> None:
+        if log.head() == self._graph.revision:
+            return
         entries = log.read(self._graph.revision)
         while batch := list(islice(entries, _FOLD_BATCH)):
             self._apply(batch)
@@ -136,7 +140,7 @@ class GraphService:
 
         Raises VersionConflict and StaleVersion as `publish` does.
         """
-        with self._publishing:
+        with self._publishing, uncollected():
             with self._store.writing() as log:
                 self._fold(log)
                 new, unchanged = self._new_entries(log, versions)
