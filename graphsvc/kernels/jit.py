@@ -77,7 +77,7 @@ class _Scratch(NamedTuple):
 
 
 def _compiled(function: Any) -> Any:
-    # Only compiled code calls these, so that no door for Python is made; `_search` alone has one, and a place in the cache.
+    # Only compiled code calls these, so that no door for Python is made; `_run` alone has one, and a place in the cache.
     return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
@@ -500,35 +500,48 @@ def _resolve(graph, sides, ahead, back, last, flag, ledger):
 
 
 @_compiled
-def _run(graph, sides, scratch, ledger, max_loops):
-    """The loops as spans (offset, length) of a pool of nodes; how many; and how the search ended."""
+def _mark_root(graph, sides, clear):
+    """Mark the events whose rows hold the root, stored or as it will be; or take the marks away again."""
+    for side, opposite in ((sides[0], sides[1]), (sides[1], sides[0])):
+        # The events that the root emits are those whose row of emitters, the opposite side's, holds it.
+        for event in side.own:
+            side.mark[event] = 0 if clear else side.mark[event] | opposite.now
+        if graph.root < graph.nodes:
+            for event in side.data[side.start[graph.root] :][: side.size[graph.root]]:
+                side.mark[event] = 0 if clear else side.mark[event] | opposite.was
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _run(graph, sides, scratch, max_loops, max_visits):
+    """The loops as spans (offset, length) of a pool of nodes, how the search ended, and the visits spent.
+
+    One function with one way out, not several: every level of compiled calls has numba compile all below it once more.
+    """
     ahead, back, once_ahead, once_back, flag, _, kids = scratch
     pool = np.empty(256, np.int32)
     branches = np.empty((16, 11), np.int64)
     heap = np.empty(16, np.int32)
-    spans = np.empty((max_loops, 2), np.int64)
-    found, used, made, waiting = 0, 0, 0, 0
+    spans = np.empty((16, 2), np.int64)
+    ledger = np.zeros(3, np.int64)
+    ledger[_LEFT] = max_visits
+    found, used, made, waiting, ended = 0, 1, 0, 0, COMPLETE
+    _mark_root(graph, sides, False)
 
     pool[0] = graph.root
     flag[graph.root] = _SHUT
     known = _meet(graph, sides, ahead, back, pool[0], flag, ledger, True)
     flag[graph.root] = 0
-    if known == _NEVER:
-        return pool, spans, found, COMPLETE
-    if known == _SPENT:
-        return pool, spans, found, NOT_VERIFIED
     saved = back.number.copy()
-    if not _trace(graph, sides[1], ahead, back, flag, ledger, known):
-        return pool, spans, found, NOT_VERIFIED
-    which = _first_steps(graph, ahead, back, known)[: max_loops + 1]
-    pool = _larger(pool, _ONE, which.size)
-    _copy(which, _ZERO, which.size, pool, _ONE)
-    used = 1 + which.size
-    root = np.array([known, 0, 1, 0, 1, 1, which.size, 0, 0, _key(graph, which[0]), made], np.int64)
-    _set_row(branches, 0, root)
-    made += 1
-    _heap_push(graph, pool, branches, heap, waiting, _ZERO)
-    waiting += 1
+    if known == _SPENT or known < _NEVER and not _trace(graph, sides[1], ahead, back, flag, ledger, known):
+        ended = NOT_VERIFIED
+    elif known < _NEVER:
+        which = _first_steps(graph, ahead, back, known)[: max_loops + 1]
+        pool = _larger(pool, used, which.size)
+        _copy(which, _ZERO, which.size, pool, used)
+        tail = _key(graph, which[0])
+        _set_row(branches, _ZERO, np.array([known, 0, 1, 0, 1, 1, which.size, 0, 0, tail, 0], np.int64))
+        _heap_push(graph, pool, branches, heap, waiting, _ZERO)
+        used, made, waiting = used + which.size, 1, 1
 
     while waiting:
         at = _heap_pop(graph, pool, branches, heap, waiting)
@@ -538,21 +551,22 @@ def _run(graph, sides, scratch, ledger, max_loops):
         again, search = False, False
         if branch[_LOOP_N]:
             if found == max_loops:
-                return pool, spans, found, MORE_LOOPS
+                ended = MORE_LOOPS
+                break
+            spans = _more_rows(spans, found, _ONE)
             loop, loop_n = branch[_LOOP], branch[_LOOP_N]
             spans[found, 0], spans[found, 1] = loop, loop_n
             found += 1
+            # Every push takes a fresh row, so that `made` is both the next row and the order of pushes.
             branches = _more_rows(branches, made, loop_n)
             heap = _larger(heap, waiting, loop_n + 1)
-            # New branches take fresh rows; `made` counts pushes, so that it is at least the number of rows given out.
             for end in range(path_n, loop_n):
-                fresh = made
                 tail = _key(graph, pool[loop + end + 1]) + 1 if end + 1 < loop_n else _NO_TAIL
                 length = 2 * loop_n if end + 1 < loop_n else 2 * loop_n + 2
                 shut = loop + end + 1 if end + 1 < loop_n else loop
-                _set_row(branches, fresh, np.array([length, loop, end + 1, shut, 1, 0, 0, 0, 0, tail, made], np.int64))
+                _set_row(branches, made, np.array([length, loop, end + 1, shut, 1, 0, 0, 0, 0, tail, made], np.int64))
+                _heap_push(graph, pool, branches, heap, waiting, made)
                 made += 1
-                _heap_push(graph, pool, branches, heap, waiting, fresh)
                 waiting += 1
             shuts_n = branch[_SHUTS_N]
             pool = _larger(pool, used, shuts_n + 1)
@@ -584,7 +598,8 @@ def _run(graph, sides, scratch, ledger, max_loops):
             ledger[_BOUNDING] += before - ledger[_LEFT]
             _flagged(flag, pool, branch, False)
             if bound == _SPENT:
-                return pool, spans, found, WALK_LIMITED
+                ended = WALK_LIMITED
+                break
             if bound < _NEVER and (which.size or bound > branch[_LENGTH]):
                 which = which[: max_loops + 1 - found]
                 pool = _larger(pool, used, which.size)
@@ -596,7 +611,8 @@ def _run(graph, sides, scratch, ledger, max_loops):
                 before = ledger[_LEFT]
                 known = _deepen(graph, sides, ahead, back, saved, flag, ledger, branch[_LENGTH])
                 if known == _SPENT:
-                    return pool, spans, found, WALK_LIMITED
+                    ended = WALK_LIMITED
+                    break
                 ledger[_BOUNDING] += before - ledger[_LEFT]
                 again = True
             elif bound < _NEVER:
@@ -606,7 +622,8 @@ def _run(graph, sides, scratch, ledger, max_loops):
             around, which = _resolve(graph, sides, once_ahead, once_back, pool[path + path_n - 1], flag, ledger)
             _flagged(flag, pool, branch, False)
             if around == _SPENT:
-                return pool, spans, found, WALK_LIMITED
+                ended = WALK_LIMITED
+                break
             if around < _NEVER:
                 which = which[: max_loops + 1 - found]
                 pool = _larger(pool, used, path_n + once_back.number[_DEPTH] + 2 + which.size)
@@ -631,11 +648,19 @@ def _run(graph, sides, scratch, ledger, max_loops):
             _heap_push(graph, pool, branches, heap, waiting, made)
             made += 1
             waiting += 1
-    return pool, spans, found, COMPLETE
+
+    if ended == WALK_LIMITED and found == 0:
+        ended = NOT_VERIFIED
+    _mark_root(graph, sides, True)
+    for ball in (ahead, back, once_ahead, once_back):
+        _reset(ball)
+        ball.number[:] = 0
+    return pool, spans[:found], ended, max_visits - ledger[_LEFT]
 
 
-def _new_ball(nodes: int, number: int = 7) -> _Ball:
-    return _Ball(np.zeros(nodes, np.int32), np.empty(nodes, np.int32), np.empty(2 * nodes + 2, np.int32), np.zeros(number, np.int64))
+def _new_ball(nodes: int) -> _Ball:
+    # The queue holds a level twice where `_trace` goes on from a part of it.
+    return _Ball(np.zeros(nodes, np.int32), np.empty(nodes, np.int32), np.empty(2 * nodes, np.int32), np.zeros(_FULL + 1, np.int64))
 
 
 class _Pool:
@@ -662,31 +687,6 @@ class _Pool:
 _pool = _Pool()
 
 
-@_compiled
-def _mark_root(graph, sides, clear):
-    """Mark the events whose rows hold the root, stored or as it will be; or take the marks away again."""
-    for side, opposite in ((sides[0], sides[1]), (sides[1], sides[0])):
-        # The events that the root emits are those whose row of emitters, the opposite side's, holds it.
-        for event in side.own:
-            side.mark[event] = 0 if clear else side.mark[event] | opposite.now
-        if graph.root < graph.nodes:
-            for event in side.data[side.start[graph.root] :][: side.size[graph.root]]:
-                side.mark[event] = 0 if clear else side.mark[event] | opposite.was
-
-
-@numba.njit(cache=True, nogil=True)
-def _search(graph, sides, scratch, max_loops, max_visits):
-    ledger = np.zeros(3, np.int64)
-    ledger[_LEFT] = max_visits
-    _mark_root(graph, sides, False)
-    pool, spans, found, ended = _run(graph, sides, scratch, ledger, max_loops)
-    _mark_root(graph, sides, True)
-    for ball in (scratch.ahead, scratch.back, scratch.once_ahead, scratch.once_back):
-        _reset(ball)
-        ball.number[:] = 0
-    return pool, spans[:found], ended, max_visits - ledger[_LEFT]
-
-
 def search(question: Question) -> Answer:
     """The same answer as `reference.search`, compiled. Safe to call from several threads while the rows do not change."""
     rows, order = question.rows, question.order
@@ -696,7 +696,7 @@ def search(question: Question) -> Answer:
         graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable)
         ahead = _Side(rows.ahead.start, rows.ahead.size, rows.ahead.data, emits, scratch.mark, _HEARS, _HEARD)
         behind = _Side(rows.behind.start, rows.behind.size, rows.behind.data, hears, scratch.mark, _EMITS, _EMITTED)
-        found = _search(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
+        found = _run(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
     finally:
         _pool.give_back(scratch)
     pool, spans, ended, visits = found
