@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from threading import Lock
 
@@ -25,8 +24,6 @@ from graphsvc.store.sql import SqlStore
 
 MEMORY = "memory:"
 
-_log = logging.getLogger(__name__)
-
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 # Alembic hands its context to the migration scripts through module variables.
@@ -37,8 +34,7 @@ def open_store(url: str, *, patience_s: float = PATIENCE_S) -> Store:
     """The store behind ``memory:``, ``sqlite:///path`` or ``postgresql://user@host/database``, its schema brought up to date.
 
     patience_s: how many seconds a writer waits for its turn, and for how many a PostgreSQL writer that has it may do nothing.
-    Raises InvalidInput for any other URL and for a schema newer than this program, StoreUnavailable, LogDamaged. No message
-    repeats the URL, which may hold a password.
+    Raises InvalidInput for any other URL, StoreUnavailable and LogDamaged. No message repeats the URL, which may hold a password.
     """
     if url == MEMORY:
         return MemoryStore(patience_s=patience_s)
@@ -96,21 +92,21 @@ def _bring_up_to_date(engine: Engine) -> None:
     scripts = ScriptDirectory.from_config(config)
     with failures_told():
         with engine.connect() as connection:
-            if _schema_version(connection, scripts) == scripts.get_current_head():
+            # Looked up first without the lock: a replica can start while another writes.
+            if _is_up_to_date(connection, scripts):
                 return
         with (
             _one_migration_at_a_time,
             engine.connect().execution_options(**{WRITING: True}) as connection,
             connection.begin(),
         ):
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    _log.info("the schema of the log was brought to version %s", scripts.get_current_head())
+            if not _is_up_to_date(connection, scripts):
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
 
 
-def _schema_version(connection: Connection, scripts: ScriptDirectory) -> str | None:
+def _is_up_to_date(connection: Connection, scripts: ScriptDirectory) -> bool:
     version = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-    if version is None or any(script.revision == version for script in scripts.walk_revisions()):
-        return version
-    reason = "was last used by a newer version of this program"
-    raise InvalidInput([Violation(field="store", reason=reason, remedy="start that version or a later one")])
+    known = {script.revision for script in scripts.walk_revisions()}
+    # A version that is not known here was made by a later program, whose schema this one may still read and write (O-8).
+    return version is not None and (version == scripts.get_current_head() or version not in known)
