@@ -11,6 +11,7 @@ import pytest
 from agentplat.store.migrating import migrate
 from agentplat.store.sql import SqlStore, open_store
 
+from tests.agentplat.world import World, world
 from tests.postgres import postgres_server, postgres_url  # noqa: F401 as fixtures
 
 DATABASES = ["sqlite", "sqlite-of-the-interpreter", "postgres"]
@@ -53,4 +54,18 @@ def sqlite_url(tmp_path: Path) -> str:
 def store(database_url: str) -> Iterator[SqlStore]:
     """A store on each kind of database."""
     with closing(open_store(database_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def acme(sqlite_url: str, tmp_path: Path) -> Iterator[World]:
+    """A world whose graph service answers."""
+    with world(sqlite_url, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def everywhere(database_url: str, tmp_path: Path) -> Iterator[World]:
+    """A world on each kind of database, whose graph service does not answer yet."""
+    with world(database_url, tmp_path, up=False) as opened:
         yield opened
