@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from graphsvc.domain.errors import InvalidInput, Violation
-from graphsvc.domain.model import AgentVersion, Declaration, check_number, declare
+from graphsvc.domain.model import MAX_VERSION_NUMBER, AgentVersion, Declaration, check_number, declare
 from graphsvc.domain.names import AgentRef, Scope, normalise, scope_of
 
 FIELDS = frozenset({"agent", "company", "area", "emits", "listens", "version"})
@@ -19,12 +19,13 @@ _KNOWN_FIELDS = "use agent, company, area, emits, listens and version"
 
 def version_from(record: Mapping[str, Any], place: str) -> AgentVersion:
     """The version that a record declares. Raises InvalidInput with every violation found in it."""
-    if record.keys() <= FIELDS and record.get("version") is None:
+    number = record.get("version")
+    if record.keys() <= FIELDS and (number is None or (type(number) is int and 1 <= number <= MAX_VERSION_NUMBER)):
         try:
             # Without a place, scopes and events come from caches. What is refused here is judged again below, with its place.
             scope = scope_of(record.get("company"), record.get("area"))
             agent = AgentRef(scope, normalise(record["agent"], "agent"))
-            return AgentVersion(agent, UNNUMBERED, declare(record.get("emits"), record.get("listens")))
+            return AgentVersion(agent, number or UNNUMBERED, declare(record.get("emits"), record.get("listens")))
         except (InvalidInput, KeyError, TypeError):
             pass
     return _judged(record, place)

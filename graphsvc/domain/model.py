@@ -114,8 +114,11 @@ def _plain(emits: object, listens: object) -> Declaration | None:
     if type(emits) is not list or type(listens) is not list or len(emits) + len(listens) > MAX_EVENTS:
         return None
     try:
-        out = sorted(map(_bare, emits), key=_event)
         heard = sorted(map(_heard, listens))
+        try:
+            out = sorted(map(_bare, emits), key=_event)
+        except TypeError:  # an event with a contract, which is no key of a cache
+            out = sorted((_emit(emit, "emits", "") for emit in emits), key=_event)
     except (InvalidInput, TypeError):
         return None
     if (len(heard) > 1 and len(set(heard)) < len(heard)) or (len(out) > 1 and len(set(map(_event, out))) < len(out)):
