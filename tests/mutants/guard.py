@@ -6,7 +6,10 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.hookimpl(tryfirst=True)  # in a worker of xdist: before it tells what it collected and gets tests to run
 def pytest_collection_finish() -> None:
     checkout, libraries = Path(os.environ["MUTANTS_CHECKOUT"]), Path(sys.prefix)
     files = [Path(file) for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None))]

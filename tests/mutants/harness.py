@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
@@ -32,6 +33,8 @@ _NOT_COPIED = shutil.ignore_patterns(
     ".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".data", ".benchmarks", "*.egg-info"
 )
 _GRACE_S = 20.0
+UNCHANGED_TIMEOUT_S = 3600.0
+KERNELS = Path("graphsvc/kernels")
 
 
 class MutantFault(Exception):
@@ -112,37 +115,60 @@ class _Run:
     output: str
 
 
-def _copy(source: Path, target: Path, checkout: Path) -> Path:
-    """A copy of the tree, with the checkout's virtual environment and the data beside it where its tests look for them."""
-    shutil.copytree(source, target, ignore=_NOT_COPIED, symlinks=True)
-    for link, real in ((target / ".venv", checkout / ".venv"), (target.parent / "shared", checkout.parent / "shared")):
-        if real.exists() and not link.exists():
-            link.symlink_to(real)
-    return target
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """A folder where copies of the tree are tested one after the other, always at the same path.
 
+    Compiled kernels are found again by path, time and size of the file they stand in, so that a copy finds those of the copy
+    before it. They do not tell what the file calls: where kernels are changed, none are to be found.
+    """
 
-def _pytest(tree: Path, checkout: Path, arguments: Sequence[str], timeout_s: float) -> _Run:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "platform")]),
-        "MUTANTS_CHECKOUT": str(checkout),
-        # Compiled kernels are found again by the file they stand in, not by what it calls: a mutant starts without any.
-        "NUMBA_CACHE_DIR": str(tree.parent / "numba"),
-    }
-    options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.guard", "--hypothesis-profile=ci"]
-    log = tree.parent / "pytest.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *arguments],
-            cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-        try:
-            status: int | None = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            _end(process)
-    return _Run(status, log.read_text(encoding="utf-8", errors="replace"))
+    folder: Path
+    checkout: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    def lay(self, source: Path) -> None:
+        """Put a fresh copy of a tree here, with the virtual environment and the shared data where its tests look for them."""
+        if self.tree.exists():
+            shutil.rmtree(self.tree)
+        shutil.copytree(source, self.tree, ignore=_NOT_COPIED, symlinks=True)
+        for link, real in (
+            (self.tree / ".venv", self.checkout / ".venv"),
+            (self.folder / "shared", self.checkout.parent / "shared"),
+        ):
+            if real.exists() and not link.exists():
+                link.symlink_to(real)
+
+    def pytest(self, arguments: Sequence[str], timeout_s: float, *, compiled: str = "compiled") -> _Run:
+        """Run pytest in the copy; `compiled` names the folder for compiled kernels."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(self.tree), str(self.tree / "platform")]),
+            "NUMBA_CACHE_DIR": str(self.folder / compiled),
+            "MUTANTS_CHECKOUT": str(self.checkout),
+        }
+        options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.guard", "--hypothesis-profile=ci"]
+        log = self.folder / "pytest.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "pytest", *options, *arguments],
+                cwd=self.tree,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                status: int | None = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                _end(process)
+        return _Run(status, log.read_text(encoding="utf-8", errors="replace"))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -156,20 +182,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _judge(mutant: Mutant, pristine: Path, checkout: Path, scratch: Path) -> Verdict:
+def _judge(mutant: Mutant, pristine: Path, bench: _Bench) -> Verdict:
     began = time.perf_counter()
 
     def verdict(outcome: Outcome, detail: str, output: str = "") -> Verdict:
         return Verdict(mutant=mutant, outcome=outcome, seconds=time.perf_counter() - began, detail=detail, output=output)
 
-    with TemporaryDirectory(dir=scratch, prefix=f"{mutant.id}-") as folder:
-        tree = _copy(pristine, Path(folder) / "tree", checkout)
-        try:
-            mutant.apply(tree)
-        except MutantFault as fault:
-            return verdict(Outcome.UNJUDGED, str(fault))
-        places = [str(path) for path in mutant.tests]
-        run = _pytest(tree, checkout, ["-x", "--numprocesses=0", "--promise", mutant.promise, *places], mutant.timeout_s)
+    bench.lay(pristine)
+    try:
+        mutant.apply(bench.tree)
+    except MutantFault as fault:
+        return verdict(Outcome.UNJUDGED, str(fault))
+    arguments = ["-x", "--numprocesses=0", "--promise", mutant.promise, *map(str, mutant.tests)]
+    compiled = f"compiled-{mutant.id}" if mutant.file.is_relative_to(KERNELS) else "compiled"
+    run = bench.pytest(arguments, mutant.timeout_s, compiled=compiled)
     if run.status is None:
         return verdict(Outcome.TIMED_OUT, f"after {mutant.timeout_s:g} s", run.output)
     if run.status == 0:
@@ -187,12 +213,26 @@ def judge(mutants: Iterable[Mutant], checkout: Path, *, workers: int = 2) -> Ite
     """
     chosen = list(mutants)
     with TemporaryDirectory(prefix="mutants-") as folder:
-        scratch = Path(folder)
-        pristine = _copy(checkout, scratch / "pristine" / "tree", checkout)
+        benches = [_Bench(Path(folder) / str(number), checkout) for number in range(workers)]
+        # The checkout may be edited meanwhile: every mutant is made from what was tested unchanged.
+        pristine = Path(folder) / "pristine"
+        shutil.copytree(checkout, pristine, ignore=_NOT_COPIED, symlinks=True)
+        benches[0].lay(pristine)
         promises = [part for promise in sorted({mutant.promise for mutant in chosen}) for part in ("--promise", promise)]
-        unchanged = _pytest(pristine, checkout, [f"--numprocesses={workers}", *promises], 3600.0)
+        unchanged = benches[0].pytest([f"--numprocesses={workers}", *promises], UNCHANGED_TIMEOUT_S)
         if unchanged.status != 0:
             raise MutantFault(f"the tests do not pass on the unchanged tree (status {unchanged.status}):\n{unchanged.output}")
+        free: SimpleQueue[_Bench] = SimpleQueue()
+        for bench in benches:
+            free.put(bench)
+
+        def next_one(mutant: Mutant) -> Verdict:
+            bench = free.get()
+            try:
+                return _judge(mutant, pristine, bench)
+            finally:
+                free.put(bench)
+
         with ThreadPoolExecutor(workers) as pool:
-            for done in as_completed([pool.submit(_judge, mutant, pristine, checkout, scratch) for mutant in chosen]):
+            for done in as_completed([pool.submit(next_one, mutant) for mutant in chosen]):
                 yield done.result()
