@@ -152,6 +152,14 @@ def test_a_server_that_is_away_is_told_without_its_address_and_is_used_again_whe
         assert written_by("developer", everything(store)) == [1, 2]
 
 
+def test_a_server_that_was_away_between_two_calls_is_not_noticed() -> None:
+    with running_postgres() as server, closing(open_store(server.url())) as store:
+        append(store, published(1))
+        server.stop()
+        server.start()
+        assert append(store, published(2))[0].revision == 2
+
+
 @pytest.mark.promise("G-26")
 def test_a_block_whose_server_goes_away_is_not_acknowledged() -> None:
     with running_postgres() as server, closing(open_store(server.url())) as store:
