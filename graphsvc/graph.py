@@ -17,7 +17,7 @@ from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry
 from graphsvc.domain.names import AgentRef, Scope
 from graphsvc.domain.notices import look_alike
 from graphsvc.domain.redaction import Reader
-from graphsvc.kernels.rows import Answer, Order, Question, Rows, Table
+from graphsvc.kernels.rows import SIZE, Answer, Order, Question, Rows, Table
 
 Kernel = Callable[[Question], Answer]
 
@@ -175,8 +175,9 @@ class Graph:
 
     def sizes(self) -> Sizes:
         """The sizes of the published graph."""
-        size = self.rows.ahead.size[: self.rows.nodes].astype(bool) | self.rows.behind.size[: self.rows.nodes].astype(bool)
-        events = int(np.count_nonzero(size & (self._scope[: self.rows.nodes] < 0)))
+        nodes = self.rows.nodes
+        used = (self.rows.ahead.heads[:nodes, SIZE] > 0) | (self.rows.behind.heads[:nodes, SIZE] > 0)
+        events = int(np.count_nonzero(used & (self._scope[:nodes] < 0)))
         return Sizes(len(self._current), events, self.rows.incidences)
 
     def search(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits, kernel: Kernel) -> Found:
@@ -216,7 +217,7 @@ class Graph:
         node = self._events.get(event)
         if node is None:
             return
-        row = table.data[table.start[node] : table.start[node] + table.size[node]]
+        row = table.row(node)
         for agent in row[self._readable(reader)[self._scope[row]]]:
             yield self._current[int(agent)].agent
 

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from graphsvc.kernels.rows import COMPLETE, MORE_LOOPS, NOT_VERIFIED, WALK_LIMITED, Answer, Ints, Longs, Order, Question
+from graphsvc.kernels.rows import COMPLETE, MORE_LOOPS, NOT_VERIFIED, SIZE, START, WALK_LIMITED, Answer, Ints, Longs, Order, Question
 
 # Constants that go to other functions as arguments are numpy's: numba compiles a function anew for each literal it is given.
 _NEVER = 1 << 40
@@ -21,10 +21,14 @@ _SPENT = -1
 _HIDDEN = Order.HIDDEN
 _ZERO, _ONE = np.int64(0), np.int64(1)
 
+# Scratch of a node, side by side in one cell: the distances of the four balls plus one (0: not reached), the steps of the two that
+# come from the root, flags and marks. A search waits for memory: a node's first touch should be its only one.
+_WIDTH = 8
+_AHEAD_AT, _BACK_AT, _BACK_STEP, _ONCE_AHEAD_AT, _ONCE_BACK_AT, _ONCE_BACK_STEP, _FLAG, _MARK = range(_WIDTH)
 # Marks of the events that the root will hear, heard, will emit and emitted.
 _HEARS, _HEARD, _EMITS, _EMITTED = 1, 2, 4, 8
 # Flags of agents during one look at a branch.
-_CLOSED, _SHUT, _SEEN = np.int8(1), np.int8(2), np.int8(4)
+_CLOSED, _SHUT, _SEEN = 1, 2, 4
 # What a level may take in.
 _FRESH, _WIDE, _INSIDE = np.int64(0), np.int64(1), np.int64(2)
 # A ball's numbers. Its nodes stand in `queue` from first to last; LOW to HIGH is the level that grows next.
@@ -37,14 +41,12 @@ _NO_TAIL = -2
 
 
 class _Side(NamedTuple):
-    """One table as it will be. own: the root's proposed row. An event's row holds the root where `mark` has the bit `now`; the
-    stored row held it where `mark` has the bit `was`."""
+    """One table as it will be. own: the root's proposed row. An event's row holds the root where its mark has the bit `now`; the
+    stored row held it where its mark has the bit `was`."""
 
-    start: Longs
-    size: Ints
+    heads: Ints
     data: Ints
     own: Ints
-    mark: npt.NDArray[np.int8]
     now: int
     was: int
 
@@ -55,13 +57,14 @@ class _Graph(NamedTuple):
     place: Longs
     scope: Ints
     readable: npt.NDArray[np.bool_]
+    cells: Ints
 
 
 class _Ball(NamedTuple):
-    """at: distance plus one, 0 where not reached. step: the first agent by name towards the ball's end."""
+    """at, step: its columns of the cells; the ball that comes from a path's end has no steps, -1."""
 
-    at: Ints
-    step: Ints
+    at: int
+    step: int
     queue: Ints
     number: Longs
 
@@ -71,8 +74,7 @@ class _Scratch(NamedTuple):
     back: _Ball
     once_ahead: _Ball
     once_back: _Ball
-    flag: npt.NDArray[np.int8]
-    mark: npt.NDArray[np.int8]
+    cells: Ints
     kids: Ints
 
 
@@ -92,8 +94,8 @@ def _key(graph, node):
 def _size(graph, side, node):
     if node == graph.root:
         return side.own.size
-    mark = side.mark[node]
-    stored = side.size[node] if node < graph.nodes else 0
+    mark = graph.cells[node, _MARK]
+    stored = side.heads[node, SIZE] if node < graph.nodes else 0
     return stored - ((mark & side.was) != 0) + ((mark & side.now) != 0)
 
 
@@ -104,77 +106,78 @@ def _begin(graph, side, ball, node):
     number[_HIGH] = 1
     number[_COST] = _size(graph, side, node)
     ball.queue[0] = node
-    ball.at[node] = 1
+    graph.cells[node, ball.at] = 1
 
 
 @_compiled
-def _reset(ball):
-    at, queue = ball.at, ball.queue
+def _reset(graph, ball):
+    cells, at, queue = graph.cells, ball.at, ball.queue
     for i in range(ball.number[_HIGH]):
-        at[queue[i]] = 0
+        cells[queue[i], at] = 0
 
 
 @_compiled
-def _grow(graph, side, ball, flag, ledger, rule, limit, other, kept):
+def _before(graph, one, other):
+    """Whether one agent comes before another by name; the root before all."""
+    if one == graph.root or other == graph.root:
+        return one == graph.root
+    if graph.readable[graph.scope[one]]:
+        return not graph.readable[graph.scope[other]] or graph.place[one] < graph.place[other]
+    return not graph.readable[graph.scope[other]] and one < other
+
+
+@_compiled
+def _grow(graph, side, ball, ledger, rule, limit, other, kept):
     number = ball.number
     if number[_COST] + kept > ledger[_LEFT]:
         return False
     ledger[_LEFT] -= number[_COST]
     number[_DEPTH] += 1
     # Everything the loop touches is a local: numba counts references at each access to a tuple's array.
-    root, nodes, place, scope, readable = graph
-    starts, sizes, data, own, mark, now, was = side
-    at, steps, queue, inside = ball.at, ball.step, ball.queue, other.at
+    root, nodes, cells = graph.root, graph.nodes, graph.cells
+    heads, data, own, now, was = side
+    column, steps, queue, inside = ball.at, ball.step, ball.queue, other.at
     depth, low, end = number[_DEPTH], number[_LOW], number[_HIGH]
-    high = end
+    high, cost = end, 0
     for i in range(low, end):
         node = queue[i]
-        step = node if depth % 2 == 1 else steps[node]
+        step = node if depth % 2 == 1 or steps < 0 else cells[node, steps]
         owned = node == root
-        first = starts[node] if node < nodes and not owned else 0
-        stored = own.size if owned else (sizes[node] if node < nodes else 0)
-        extra = 1 if not owned and (mark[node] & now) != 0 else 0
+        first, stored = (heads[node, START], heads[node, SIZE]) if node < nodes and not owned else (0, own.size if owned else 0)
+        extra = 1 if not owned and (cells[node, _MARK] & now) != 0 else 0
         for j in range(stored + extra):
             # The stored root is skipped; where the row will hold the root, it comes after all others.
             found = root if j == stored else (own[j] if owned else data[first + j])
             if found == root and j < stored:
                 continue
-            reached = at[found]
+            reached = cells[found, column]
             if reached == 0:
                 if rule == _INSIDE:
-                    allowed = inside[found] != 0 and inside[found] - 1 + depth <= limit
+                    allowed = cells[found, inside] != 0 and cells[found, inside] - 1 + depth <= limit
                 elif rule == _WIDE:
-                    allowed = (flag[found] & _CLOSED) == 0
+                    allowed = (cells[found, _FLAG] & _CLOSED) == 0
                 else:
-                    allowed = found != root and flag[found] == 0
+                    allowed = found != root and cells[found, _FLAG] == 0
                 if allowed:
-                    at[found] = depth + 1
-                    steps[found] = step
+                    cells[found, column] = depth + 1
+                    if steps >= 0:
+                        cells[found, steps] = step
                     queue[high] = found
                     high += 1
-            elif reached == depth + 1 and steps[found] != step:
-                kept_step = steps[found]
-                if step == root or kept_step == root:
-                    better = step == root
-                elif readable[scope[step]]:
-                    better = not readable[scope[kept_step]] or place[step] < place[kept_step]
-                else:
-                    better = not readable[scope[kept_step]] and step < kept_step
-                if better:
-                    steps[found] = step
-    cost = 0
-    for i in range(end, high):
-        node = queue[i]
-        if node == root:
-            cost += own.size
-        else:
-            cost += (sizes[node] if node < nodes else 0) - ((mark[node] & was) != 0) + ((mark[node] & now) != 0)
+                    if found == root:
+                        cost += own.size
+                    else:
+                        mark = cells[found, _MARK]
+                        cost += (heads[found, SIZE] if found < nodes else 0) - ((mark & was) != 0) + ((mark & now) != 0)
+            elif steps >= 0 and reached == depth + 1 and cells[found, steps] != step and _before(graph, step, cells[found, steps]):
+                cells[found, steps] = step
     number[_LOW], number[_HIGH], number[_COST] = end, high, cost
     return True
 
 
 @_compiled
-def _may_meet(ahead, back):
+def _may_meet(graph, ahead, back):
+    cells = graph.cells
     if ahead.number[_LOW] == ahead.number[_HIGH]:
         return False
     if back.number[_LOW] < back.number[_HIGH]:
@@ -183,7 +186,7 @@ def _may_meet(ahead, back):
         return back.number[_HIGH] > 1
     if ahead.number[_DEPTH] == 1:
         for i in range(ahead.number[_LOW], ahead.number[_HIGH]):
-            if back.at[ahead.queue[i]] != 0:
+            if cells[ahead.queue[i], back.at] != 0:
                 return True
     return False
 
@@ -191,47 +194,48 @@ def _may_meet(ahead, back):
 @_compiled
 def _seed(graph, ahead, back):
     """Only the next agents stay in the ball; returns the shortest way round through one that `back` has reached already."""
+    cells = graph.cells
     number = ahead.number
     for i in range(number[_LOW]):
-        ahead.at[ahead.queue[i]] = 0
+        cells[ahead.queue[i], ahead.at] = 0
     number[_SEEDS], number[_SEEDS_END] = number[_LOW], number[_HIGH]
     around = _NEVER
     for i in range(number[_LOW], number[_HIGH]):
-        at = back.at[ahead.queue[i]]
-        if at != 0:
-            around = min(around, at + 1)
+        at = cells[ahead.queue[i], back.at]
+        if at != 0 and at + 1 < around:
+            around = at + 1
     return around
 
 
 @_compiled
-def _touches(ball, other):
-    queue, at = ball.queue, other.at
+def _touches(graph, ball, other):
+    queue, cells, at = ball.queue, graph.cells, other.at
     for i in range(ball.number[_LOW], ball.number[_HIGH]):
-        if at[queue[i]] != 0:
+        if cells[queue[i], at] != 0:
             return True
     return False
 
 
 @_compiled
-def _meet(graph, sides, ahead, back, last, flag, ledger, first):
+def _meet(graph, sides, ahead, back, last, ledger, first):
     forth, behind = sides
     _begin(graph, forth, ahead, last)
     _begin(graph, behind, back, graph.root)
     kept = 0
-    while _may_meet(ahead, back):
+    while _may_meet(graph, ahead, back):
         back_open = back.number[_LOW] < back.number[_HIGH]
         forward = not back_open or ahead.number[_COST] <= back.number[_COST]
         spare = kept + (back.number[_COST] if first and forward else 0)
         if forward and ahead.number[_DEPTH] == 1:
-            if not _grow(graph, forth, ahead, flag, ledger, _FRESH, _ZERO, back, spare):
+            if not _grow(graph, forth, ahead, ledger, _FRESH, _ZERO, back, spare):
                 return _SPENT
             around = _seed(graph, ahead, back)
             if around < _NEVER:
                 return around
             continue
-        if not _grow(graph, forth if forward else behind, ahead if forward else back, flag, ledger, _WIDE, _ZERO, back, spare):
+        if not _grow(graph, forth if forward else behind, ahead if forward else back, ledger, _WIDE, _ZERO, back, spare):
             return _SPENT
-        if ahead.number[_DEPTH] > 1 and _touches(ahead if forward else back, back if forward else ahead):
+        if ahead.number[_DEPTH] > 1 and _touches(graph, ahead if forward else back, back if forward else ahead):
             return ahead.number[_DEPTH] + back.number[_DEPTH]
         if first and forward and ahead.number[_DEPTH] > 2:
             for i in range(ahead.number[_LOW], ahead.number[_HIGH]):
@@ -240,29 +244,31 @@ def _meet(graph, sides, ahead, back, last, flag, ledger, first):
 
 
 @_compiled
-def _trace(graph, behind, ahead, back, flag, ledger, limit):
+def _trace(graph, behind, ahead, back, ledger, limit):
     """Go on from `back` in place. What it held before is given by the numbers that the caller saved; see `_untrace`."""
+    cells = graph.cells
     number = back.number
     end = number[_HIGH]
     high = end
     cost = 0
     for i in range(number[_LOW], end):
         node = back.queue[i]
-        if ahead.at[node] != 0 and ahead.at[node] - 1 + number[_DEPTH] <= limit:
+        if cells[node, ahead.at] != 0 and cells[node, ahead.at] - 1 + number[_DEPTH] <= limit:
             back.queue[high] = node
             high += 1
             cost += _size(graph, behind, node)
     number[_LOW], number[_HIGH], number[_COST], number[_FULL] = end, high, cost, high
     while number[_LOW] < number[_HIGH] and number[_DEPTH] < limit - 2:
-        if not _grow(graph, behind, back, flag, ledger, _INSIDE, limit, ahead, _ZERO):
+        if not _grow(graph, behind, back, ledger, _INSIDE, limit, ahead, _ZERO):
             return False
     return True
 
 
 @_compiled
-def _untrace(back, saved):
+def _untrace(graph, back, saved):
+    cells = graph.cells
     for i in range(back.number[_FULL], back.number[_HIGH]):
-        back.at[back.queue[i]] = 0
+        cells[back.queue[i], back.at] = 0
     for i in range(saved.size):
         back.number[i] = saved[i]
 
@@ -298,26 +304,27 @@ def _sorted(graph, found, count):
 @_compiled
 def _first_steps(graph, ahead, back, around):
     """The next agents that give the shortest way round, by name."""
+    cells = graph.cells
     low, high = ahead.number[_SEEDS], ahead.number[_SEEDS_END]
     count = 0
     which = np.empty(high - low, np.int32)
     for i in range(low, high):
-        if back.at[ahead.queue[i]] == around - 1:
+        if cells[ahead.queue[i], back.at] == around - 1:
             which[count] = ahead.queue[i]
             count += 1
     return _sorted(graph, which, count)
 
 
 @_compiled
-def _children(graph, forth, agent, flag, kids, ledger):
+def _children(graph, forth, agent, kids, ledger):
     """Fill `kids` with the agents that may come next; returns how many, or _SPENT."""
-    root, nodes = graph.root, graph.nodes
-    starts, sizes, data, own = forth.start, forth.size, forth.data, forth.own
+    root, nodes, cells = graph.root, graph.nodes, graph.cells
+    heads, data, own = forth.heads, forth.data, forth.own
     cost = _size(graph, forth, agent)
     if cost > ledger[_LEFT]:
         return _SPENT
     ledger[_LEFT] -= cost
-    events = own if agent == root else data[starts[agent] : starts[agent] + sizes[agent]]
+    events = own if agent == root else data[heads[agent, START] : heads[agent, START] + heads[agent, SIZE]]
     cost = 0
     for event in events:
         cost += _size(graph, forth, event)
@@ -326,29 +333,29 @@ def _children(graph, forth, agent, flag, kids, ledger):
     ledger[_LEFT] -= cost
     count = 0
     for event in events:
-        first = starts[event] if event < nodes else 0
-        for i in range(first, first + (sizes[event] if event < nodes else 0)):
+        first, size = (heads[event, START], heads[event, SIZE]) if event < nodes else (0, 0)
+        for i in range(first, first + size):
             child = data[i]
-            if child != root and flag[child] == 0:
-                flag[child] = _SEEN
+            if child != root and cells[child, _FLAG] == 0:
+                cells[child, _FLAG] = _SEEN
                 kids[count] = child
                 count += 1
     for i in range(count):
-        flag[kids[i]] = 0
+        cells[kids[i], _FLAG] = 0
     return count
 
 
 @_compiled
-def _bound(graph, forth, back, path_n, known, least, flag, kids, ledger, agent):
+def _bound(graph, forth, back, path_n, known, least, kids, ledger, agent):
     """Returns (length, next agents by name); the length is _SPENT where the visits do not reach."""
-    count = _children(graph, forth, agent, flag, kids, ledger)
+    count = _children(graph, forth, agent, kids, ledger)
     if count == _SPENT:
         return _SPENT, np.empty(0, np.int32)
     beyond = known + 2 if known < _NEVER else _NEVER
     best, chosen, sure = _NEVER, 0, True
-    reached = back.at
+    cells, column = graph.cells, back.at
     for i in range(count):
-        at = reached[kids[i]]
+        at = cells[kids[i], column]
         length = 2 * path_n + at - 1 if at != 0 else beyond
         if length < least:
             length = least
@@ -364,27 +371,28 @@ def _bound(graph, forth, back, path_n, known, least, flag, kids, ledger, agent):
 
 
 @_compiled
-def _deepen(graph, sides, ahead, back, saved, flag, ledger, goal):
+def _deepen(graph, sides, ahead, back, saved, ledger, goal):
     """Returns what is known now, or _SPENT."""
-    _untrace(back, saved)
+    _untrace(graph, back, saved)
     a, b = ahead.number, back.number
     while a[_DEPTH] + b[_DEPTH] < goal and a[_LOW] < a[_HIGH] and b[_LOW] < b[_HIGH]:
         forward = a[_COST] <= b[_COST]
-        if not _grow(graph, sides[0] if forward else sides[1], ahead if forward else back, flag, ledger, _FRESH, _ZERO, back, _ZERO):
+        if not _grow(graph, sides[0] if forward else sides[1], ahead if forward else back, ledger, _FRESH, _ZERO, back, _ZERO):
             return _SPENT
     known = goal if a[_LOW] < a[_HIGH] and b[_LOW] < b[_HIGH] else _NEVER
     for i in range(saved.size):
         saved[i] = b[i]
-    return known if _trace(graph, sides[1], ahead, back, flag, ledger, known) else _SPENT
+    return known if _trace(graph, sides[1], ahead, back, ledger, known) else _SPENT
 
 
 @_compiled
-def _flagged(flag, pool, branch, on):
+def _flagged(graph, pool, branch, on):
     """Close the branch's path but for the root, and shut its shut agents; or open them again."""
+    cells = graph.cells
     for i in range(branch[_PATH] + 1, branch[_PATH] + branch[_PATH_N]):
-        flag[pool[i]] = _CLOSED if on else 0
+        cells[pool[i], _FLAG] = _CLOSED if on else 0
     for i in range(branch[_SHUTS], branch[_SHUTS] + branch[_SHUTS_N]):
-        flag[pool[i]] = (flag[pool[i]] | _SHUT) if on else 0
+        cells[pool[i], _FLAG] = (cells[pool[i], _FLAG] | _SHUT) if on else 0
 
 
 @_compiled
@@ -424,19 +432,20 @@ def _copy(source, first, count, target, at):
 @_compiled
 def _step_on(graph, back, pool, offset, length, child):
     """Lead the path at `offset` on over the child to the root; returns the loop's length, 0 where it comes back to the path."""
+    cells = graph.cells
     at = offset + length
     pool[at] = child
     at += 1
-    if back.at[child] == 0:
+    if cells[child, back.at] == 0:
         return 0
-    step = back.step[child]
+    step = cells[child, back.step]
     while step != graph.root:
         for i in range(offset, offset + length):
             if pool[i] == step:
                 return 0
         pool[at] = step
         at += 1
-        step = back.step[step]
+        step = cells[step, back.step]
     return at - offset
 
 
@@ -487,11 +496,11 @@ def _heap_pop(graph, pool, branches, heap, size):
 
 
 @_compiled
-def _resolve(graph, sides, ahead, back, last, flag, ledger):
+def _resolve(graph, sides, ahead, back, last, ledger):
     """Returns the length of the shortest way round from `last`, and the next agents that give it. Both balls are left filled."""
     before = ledger[_LEFT]
-    around = _meet(graph, sides, ahead, back, last, flag, ledger, False)
-    if 0 < around < _NEVER and not _trace(graph, sides[1], ahead, back, flag, ledger, around):
+    around = _meet(graph, sides, ahead, back, last, ledger, False)
+    if 0 < around < _NEVER and not _trace(graph, sides[1], ahead, back, ledger, around):
         around = _SPENT
     ledger[_SEARCHING] += before - ledger[_LEFT]
     if 0 < around < _NEVER:
@@ -502,13 +511,15 @@ def _resolve(graph, sides, ahead, back, last, flag, ledger):
 @_compiled
 def _mark_root(graph, sides, clear):
     """Mark the events whose rows hold the root, stored or as it will be; or take the marks away again."""
+    cells, root = graph.cells, graph.root
     for side, opposite in ((sides[0], sides[1]), (sides[1], sides[0])):
         # The events that the root emits are those whose row of emitters, the opposite side's, holds it.
         for event in side.own:
-            side.mark[event] = 0 if clear else side.mark[event] | opposite.now
-        if graph.root < graph.nodes:
-            for event in side.data[side.start[graph.root] :][: side.size[graph.root]]:
-                side.mark[event] = 0 if clear else side.mark[event] | opposite.was
+            cells[event, _MARK] = 0 if clear else cells[event, _MARK] | opposite.now
+        if root < graph.nodes:
+            for i in range(side.heads[root, START], side.heads[root, START] + side.heads[root, SIZE]):
+                event = side.data[i]
+                cells[event, _MARK] = 0 if clear else cells[event, _MARK] | opposite.was
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -517,7 +528,7 @@ def _run(graph, sides, scratch, max_loops, max_visits):
 
     One function with one way out, not several: every level of compiled calls has numba compile all below it once more.
     """
-    ahead, back, once_ahead, once_back, flag, _, kids = scratch
+    ahead, back, once_ahead, once_back, cells, kids = scratch
     pool = np.empty(256, np.int32)
     branches = np.empty((16, 11), np.int64)
     heap = np.empty(16, np.int32)
@@ -528,11 +539,12 @@ def _run(graph, sides, scratch, max_loops, max_visits):
     _mark_root(graph, sides, False)
 
     pool[0] = graph.root
-    flag[graph.root] = _SHUT
-    known = _meet(graph, sides, ahead, back, pool[0], flag, ledger, True)
-    flag[graph.root] = 0
+    cells[graph.root, _FLAG] = _SHUT
+    known = _meet(graph, sides, ahead, back, pool[0], ledger, True)
+    ledger[_SEARCHING] = max_visits - ledger[_LEFT]
+    cells[graph.root, _FLAG] = 0
     saved = back.number.copy()
-    if known == _SPENT or known < _NEVER and not _trace(graph, sides[1], ahead, back, flag, ledger, known):
+    if known == _SPENT or known < _NEVER and not _trace(graph, sides[1], ahead, back, ledger, known):
         ended = NOT_VERIFIED
     elif known < _NEVER:
         which = _first_steps(graph, ahead, back, known)[: max_loops + 1]
@@ -592,11 +604,11 @@ def _run(graph, sides, scratch, max_loops, max_visits):
             else:
                 search = True
         else:
-            _flagged(flag, pool, branch, True)
+            _flagged(graph, pool, branch, True)
             before = ledger[_LEFT]
-            bound, which = _bound(graph, sides[0], back, path_n, known, branch[_LENGTH], flag, kids, ledger, pool[path + path_n - 1])
+            bound, which = _bound(graph, sides[0], back, path_n, known, branch[_LENGTH], kids, ledger, pool[path + path_n - 1])
             ledger[_BOUNDING] += before - ledger[_LEFT]
-            _flagged(flag, pool, branch, False)
+            _flagged(graph, pool, branch, False)
             if bound == _SPENT:
                 ended = WALK_LIMITED
                 break
@@ -609,7 +621,7 @@ def _run(graph, sides, scratch, max_loops, max_visits):
                 again = True
             elif bound < _NEVER and ledger[_BOUNDING] <= 2 * ledger[_SEARCHING]:
                 before = ledger[_LEFT]
-                known = _deepen(graph, sides, ahead, back, saved, flag, ledger, branch[_LENGTH])
+                known = _deepen(graph, sides, ahead, back, saved, ledger, branch[_LENGTH])
                 if known == _SPENT:
                     ended = WALK_LIMITED
                     break
@@ -618,9 +630,9 @@ def _run(graph, sides, scratch, max_loops, max_visits):
             elif bound < _NEVER:
                 search = True
         if search:
-            _flagged(flag, pool, branch, True)
-            around, which = _resolve(graph, sides, once_ahead, once_back, pool[path + path_n - 1], flag, ledger)
-            _flagged(flag, pool, branch, False)
+            _flagged(graph, pool, branch, True)
+            around, which = _resolve(graph, sides, once_ahead, once_back, pool[path + path_n - 1], ledger)
+            _flagged(graph, pool, branch, False)
             if around == _SPENT:
                 ended = WALK_LIMITED
                 break
@@ -635,8 +647,8 @@ def _run(graph, sides, scratch, max_loops, max_visits):
                 branch[_WHICH], branch[_WHICH_N] = used, which.size - 1
                 used += which.size - 1
                 again = True
-            _reset(once_ahead)
-            _reset(once_back)
+            _reset(graph, once_ahead)
+            _reset(graph, once_back)
         if again:
             branch[_TAIL] = _NO_TAIL
             if branch[_WHICH_N] and not branch[_LOOP_N]:
@@ -653,14 +665,28 @@ def _run(graph, sides, scratch, max_loops, max_visits):
         ended = NOT_VERIFIED
     _mark_root(graph, sides, True)
     for ball in (ahead, back, once_ahead, once_back):
-        _reset(ball)
+        _reset(graph, ball)
         ball.number[:] = 0
     return pool, spans[:found], ended, max_visits - ledger[_LEFT]
 
 
-def _new_ball(nodes: int) -> _Ball:
+def _new_ball(at: int, step: int, nodes: int) -> _Ball:
     # The queue holds a level twice where `_trace` goes on from a part of it.
-    return _Ball(np.zeros(nodes, np.int32), np.empty(nodes, np.int32), np.empty(2 * nodes, np.int32), np.zeros(_FULL + 1, np.int64))
+    return _Ball(at, step, np.empty(2 * nodes, np.int32), np.zeros(_FULL + 1, np.int64))
+
+
+def _new_scratch(nodes: int) -> _Scratch:
+    line = 64 // 4
+    flat = np.zeros(nodes * _WIDTH + line, np.int32)
+    skip = -(flat.ctypes.data // 4) % line  # so that no cell lies across two cache lines
+    return _Scratch(
+        ahead=_new_ball(_AHEAD_AT, -1, nodes),
+        back=_new_ball(_BACK_AT, _BACK_STEP, nodes),
+        once_ahead=_new_ball(_ONCE_AHEAD_AT, -1, nodes),
+        once_back=_new_ball(_ONCE_BACK_AT, _ONCE_BACK_STEP, nodes),
+        cells=flat[skip : skip + nodes * _WIDTH].reshape(nodes, _WIDTH),
+        kids=np.empty(nodes, np.int32),
+    )
 
 
 class _Pool:
@@ -673,11 +699,9 @@ class _Pool:
     def take(self, nodes: int) -> _Scratch:
         with self._lock:
             scratch = self._free.pop() if self._free else None
-        if scratch is not None and scratch.flag.size >= nodes:
+        if scratch is not None and len(scratch.cells) >= nodes:
             return scratch
-        room = nodes + nodes // 8 + 64
-        balls = [_new_ball(room) for _ in range(4)]
-        return _Scratch(*balls, np.zeros(room, np.int8), np.zeros(room, np.int8), np.empty(room, np.int32))
+        return _new_scratch(nodes + nodes // 8 + 64)
 
     def give_back(self, scratch: _Scratch) -> None:
         with self._lock:
@@ -693,9 +717,9 @@ def search(question: Question) -> Answer:
     emits, hears = np.array(question.emits, np.int32), np.array(question.hears, np.int32)
     scratch = _pool.take(max(rows.nodes, question.root + 1, int(emits.max(initial=0)) + 1, int(hears.max(initial=0)) + 1))
     try:
-        graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable)
-        ahead = _Side(rows.ahead.start, rows.ahead.size, rows.ahead.data, emits, scratch.mark, _HEARS, _HEARD)
-        behind = _Side(rows.behind.start, rows.behind.size, rows.behind.data, hears, scratch.mark, _EMITS, _EMITTED)
+        graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable, scratch.cells)
+        ahead = _Side(rows.ahead.heads, rows.ahead.data, emits, _HEARS, _HEARD)
+        behind = _Side(rows.behind.heads, rows.behind.data, hears, _EMITS, _EMITTED)
         found = _run(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
     finally:
         _pool.give_back(scratch)

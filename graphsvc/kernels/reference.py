@@ -38,10 +38,7 @@ class Overlay:
 
     def _stored(self, ahead: bool, node: int) -> list[int]:
         table = self._rows.ahead if ahead else self._rows.behind
-        if node >= self._rows.nodes:
-            return []
-        first = table.start[node]
-        return [int(value) for value in table.data[first : first + table.size[node]]]
+        return [] if node >= self._rows.nodes else [int(value) for value in table.row(node)]
 
     def _row(self, ahead: bool, node: int) -> list[int]:
         if node == self._root:
@@ -54,7 +51,7 @@ class Overlay:
     def _size(self, ahead: bool, node: int) -> int:
         if node == self._root:
             return len(self._own[ahead])
-        stored = 0 if node >= self._rows.nodes else int((self._rows.ahead if ahead else self._rows.behind).size[node])
+        stored = 0 if node >= self._rows.nodes else len((self._rows.ahead if ahead else self._rows.behind).row(node))
         return stored - (node in self._was[ahead]) + (node in self._now[ahead])
 
     def ahead(self, node: int) -> list[int]:
@@ -216,7 +213,9 @@ class _Search:
     def loops(self) -> Iterator[tuple[int, ...]]:
         """Every loop of at least two agents, in order."""
         root, key = self.root, self.key
+        before = self.left
         around, self.ahead, self.back = self.meet((root,), frozenset({root}), first=True)
+        self.searching = before - self.left
         if around >= NEVER:
             return
         self.known, self.inner = around, self.trace(self.ahead, self.back, around)

@@ -19,41 +19,52 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
 
-class Table(NamedTuple):
-    """Rows in one flat array: node n's row is `data[start[n] : start[n] + size[n]]`; it may grow to `room[n]` in place."""
+START, SIZE, ROOM = range(3)
+"""Columns of a table's heads."""
 
-    start: Longs
-    size: Ints
-    room: Ints
+
+class Table(NamedTuple):
+    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow to `room` in place.
+
+    heads: (nodes, 3) start, size and room side by side, because latency of memory is what a search waits for.
+    """
+
+    heads: Ints
     data: Ints
     used: Longs
-    """One number: how much of `data` is given out to rows."""
+    """One number: how much of `data` is given out to rows. Starts are 32-bit: at most 2³¹ incidences with their slack."""
+
+    def row(self, node: int) -> Ints:
+        """A view of one row."""
+        start, size, _ = self.heads[node]
+        return self.data[start : start + size]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _insert(table: Table, nodes: Ints, values: Ints) -> int:
     """Append values[i] to the row of nodes[i], nodes sorted. Returns how many were placed before `data` ran out of room."""
-    start, size, room, data, used = table
+    heads, data, used = table
     i = 0
     while i < nodes.size:
         node = nodes[i]
         end = i
         while end < nodes.size and nodes[end] == node:
             end += 1
-        need = size[node] + end - i
-        if need > room[node]:
+        size = heads[node, SIZE]
+        need = size + end - i
+        if need > heads[node, ROOM]:
             # A fresh row gets just its room, so that bulk loading wastes nothing; one that grows again gets half as much more.
-            fresh = need if room[node] == 0 else need + need // 2 + 1
+            fresh = need if heads[node, ROOM] == 0 else need + need // 2 + 1
             if used[0] + fresh > data.size:
                 return i
-            for at in range(size[node]):
-                data[used[0] + at] = data[start[node] + at]
-            start[node] = used[0]
-            room[node] = fresh
+            for at in range(size):
+                data[used[0] + at] = data[heads[node, START] + at]
+            heads[node, START] = used[0]
+            heads[node, ROOM] = fresh
             used[0] += fresh
         for at in range(end - i):
-            data[start[node] + size[node] + at] = values[i + at]
-        size[node] = need
+            data[heads[node, START] + size + at] = values[i + at]
+        heads[node, SIZE] = need
         i = end
     return i
 
@@ -61,39 +72,41 @@ def _insert(table: Table, nodes: Ints, values: Ints) -> int:
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _remove(table: Table, nodes: Ints, values: Ints) -> None:
     """Take values[i] out of the row of nodes[i]; the row's last value takes its place."""
+    heads, data, _ = table
     for i in range(nodes.size):
-        node, first = nodes[i], table.start[nodes[i]]
-        last = first + table.size[node] - 1
+        node = nodes[i]
+        first = heads[node, START]
+        last = first + heads[node, SIZE] - 1
         for at in range(first, last + 1):
-            if table.data[at] == values[i]:
-                table.data[at] = table.data[last]
-                table.size[node] -= 1
+            if data[at] == values[i]:
+                data[at] = data[last]
+                heads[node, SIZE] -= 1
                 break
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _compact(table: Table, data: Ints) -> None:
+def _compact(table: Table, target: Ints) -> None:
     """Copy every row into new data without gaps, in order of node number."""
+    heads, data, used = table
     at = 0
-    for node in range(table.size.size):
-        size = table.size[node]
+    for node in range(heads.shape[0]):
+        size = heads[node, SIZE]
         for i in range(size):
-            data[at + i] = table.data[table.start[node] + i]
-        table.start[node] = at
-        table.room[node] = size
+            target[at + i] = data[heads[node, START] + i]
+        heads[node, START] = at
+        heads[node, ROOM] = size
         at += size
-    table.used[0] = at
+    used[0] = at
 
 
 def _empty_table() -> Table:
-    none = np.zeros(0, np.int32)
-    return Table(np.zeros(0, np.int64), none, none.copy(), none.copy(), np.zeros(1, np.int64))
+    return Table(np.zeros((0, 3), np.int32), np.zeros(0, np.int32), np.zeros(1, np.int64))
 
 
-def _longer(array: npt.NDArray[np.int32] | npt.NDArray[np.int64], length: int) -> npt.NDArray[np.int32]:
-    grown = np.zeros(length, array.dtype)
-    grown[: array.size] = array
-    return grown  # type: ignore[return-value]
+def _with_capacity(table: Table, nodes: int) -> Table:
+    heads = np.zeros((nodes, 3), np.int32)
+    heads[: len(table.heads)] = table.heads
+    return table._replace(heads=heads)
 
 
 class Rows:
@@ -109,16 +122,11 @@ class Rows:
         """Make room for more nodes; returns the number of the first."""
         first = self.nodes
         self.nodes += count
-        if self.nodes > self.ahead.size.size:
-            capacity = max(64, self.nodes, self.ahead.size.size * 3 // 2)
-            self.ahead = self._with_capacity(self.ahead, capacity)
-            self.behind = self._with_capacity(self.behind, capacity)
+        if self.nodes > len(self.ahead.heads):
+            capacity = max(64, self.nodes, len(self.ahead.heads) * 3 // 2)
+            self.ahead = _with_capacity(self.ahead, capacity)
+            self.behind = _with_capacity(self.behind, capacity)
         return first
-
-    @staticmethod
-    def _with_capacity(table: Table, capacity: int) -> Table:
-        starts = _longer(table.start, capacity)
-        return table._replace(start=starts, size=_longer(table.size, capacity), room=_longer(table.room, capacity))
 
     def change(self, sources: Ints, targets: Ints, *, present: bool) -> None:
         """Add (or, with present=False, take away) the incidences sources[i] → targets[i].
@@ -144,7 +152,7 @@ class Rows:
             if done == nodes.size:
                 return table
             nodes, values = nodes[done:], values[done:]
-            held = int(table.size.sum(dtype=np.int64))
+            held = int(table.heads[:, SIZE].sum(dtype=np.int64))
             # Twice what is live: gaps are squeezed out here, so that dead room never exceeds the live rows.
             data = np.empty(max(256, (held + 2 * nodes.size) * 3 // 2), np.int32)
             _compact(table, data)

@@ -1,0 +1,45 @@
+"""Seeded graphs for benchmarks: the same seed gives the same graph on every machine."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+from graphsvc.domain.model import AgentVersion, Declaration, Emit
+from graphsvc.domain.names import AgentRef, Scope
+
+Edge = tuple[int, int]
+
+
+def random_edges(agents: int, edges: int, seed: int) -> list[Edge]:
+    """So many different edges between so many agents, without own edges, uniformly at random, sorted."""
+    rng = random.Random(seed)
+    chosen: set[Edge] = set()
+    while len(chosen) < edges:
+        source, target = rng.randrange(agents), rng.randrange(agents)
+        if source != target:
+            chosen.add((source, target))
+    return sorted(chosen)
+
+
+def agent_name(number: int) -> str:
+    """Names in the order of their numbers."""
+    return f"agent-{number:07}"
+
+
+def versions_of(agents: int, edges: list[Edge]) -> list[AgentVersion]:
+    """Agents with one event for each edge."""
+    emits: defaultdict[int, list[str]] = defaultdict(list)
+    hears: defaultdict[int, list[str]] = defaultdict(list)
+    for source, target in edges:
+        event = f"{source}>{target}"
+        emits[source].append(event)
+        hears[target].append(event)
+    return [
+        AgentVersion(
+            AgentRef(Scope("acme", f"area-{number % 50}"), agent_name(number)),
+            1,
+            Declaration(tuple(Emit(event) for event in sorted(emits[number])), tuple(sorted(hears[number]))),
+        )
+        for number in range(agents)
+    ]
