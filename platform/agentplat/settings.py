@@ -30,7 +30,9 @@ def _setting(default: Any, unit: str, meaning: str, **bounds: Any) -> Any:
 class Settings(BaseSettings):
     """What the commands of `agentplat` can be told."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     listen: str = _setting("127.0.0.1:8400", "host:port", "Address to answer HTTP on; port 0 takes a free one.")
     database_url: str = _setting(
@@ -161,7 +163,7 @@ def unit_of(field: FieldInfo) -> str:
 def _violation(fault: Any) -> Violation:
     if fault["loc"]:
         name = str(fault["loc"][0])
-        remedy = f"it is given as {unit_of(FIELDS[name])}; see docs/settings.md"
+        remedy = f"its unit is {unit_of(FIELDS[name])}; see docs/settings.md"
         return Violation(field=name, reason=fault["msg"], remedy=remedy)
     name, _, rest = str(fault["ctx"]["error"]).partition(": ")
     reason, _, remedy = rest.partition("; ")

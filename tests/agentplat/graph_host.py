@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
+from opentelemetry.sdk.trace import TracerProvider
 
 from graphsvc.domain.grants import Caller
 from graphsvc.domain.limits import LimitPolicy, Limits
@@ -46,9 +47,10 @@ class Remembering:
 class GraphHost:
     """Starts and stops the service; what it published stays in its log."""
 
-    def __init__(self, folder: Path, public_key: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, public_key: Path, limits: Limits, tracing: TracerProvider | None = None) -> None:
         self.store_url = f"sqlite:///{folder / 'graphsvc.db'}"
         self.authenticator = Remembering(BearerTokens(key_source(str(public_key)), ISSUER, AUDIENCE))
+        self._tracing = tracing
         self._policy = LimitPolicy(default=limits, ceiling=limits)
         self._running: tuple[GraphServer, GraphService] | None = None
         self.address = f"127.0.0.1:{_free_port()}"
@@ -56,7 +58,7 @@ class GraphHost:
     def start(self) -> None:
         """Answer again."""
         assert self._running is None
-        telemetry = Telemetry()
+        telemetry = Telemetry(self._tracing)
         front = Front(
             authenticator=self.authenticator,
             telemetry=telemetry,

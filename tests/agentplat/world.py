@@ -20,6 +20,7 @@ from agentplat.loop_check import GraphAddress, open_loop_check
 from agentplat.signing import Signer, make_key, read_key, write_public
 from agentplat.store.sql import SqlStore, open_store
 from agentplat.usecases.catalogue import Patience, UseCases, build_use_cases
+from opentelemetry.sdk.trace import TracerProvider
 
 from graphsvc.domain.limits import Limits
 from tests.agentplat.graph_host import AUDIENCE, ISSUER, GraphHost
@@ -133,13 +134,15 @@ def use_cases(store: SqlStore, folder: Path, target: str, verify_s: float, call_
 
 
 @contextmanager
-def world(url: str, folder: Path, limits: Limits | None = None, up: bool = True) -> Iterator[World]:
+def world(
+    url: str, folder: Path, limits: Limits | None = None, up: bool = True, tracing: TracerProvider | None = None
+) -> Iterator[World]:
     """A world on a migrated database; its graph service answers unless `up` is False."""
     key = folder / "agentplat.key.pem"
     if not key.exists():
         make_key(key)
     write_public(read_key(key), folder / "agentplat.pub.pem", folder / "agentplat.jwks.json")
-    graph = GraphHost(folder, folder / "agentplat.pub.pem", limits or Limits())
+    graph = GraphHost(folder, folder / "agentplat.pub.pem", limits or Limits(), tracing)
     store = open_store(url)
     try:
         with use_cases(store, folder, graph.address, PATIENCE_S) as cases:

@@ -71,7 +71,9 @@ class DeliverOutbox:
                 continue
             own = claim.entry.id == entry.id
             outcome = self._attempt(claim, min(left, self.call_s), ReportState.VERIFIED if own else ReportState.LATE)
-            if own or outcome is not Outcome.DELIVERED:
+            if own and outcome is Outcome.DELIVERED:
+                return
+            if outcome is not Outcome.DELIVERED:
                 break
         with self.store.writing() as work:
             work.outbox.release(entry.agent_id, owner)
