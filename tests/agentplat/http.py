@@ -1,0 +1,79 @@
+"""The HTTP API of a world on a real socket."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from agentplat.api.app import create_app
+from agentplat.api.callers import Platform
+from agentplat.api.gateway import GatewayLimits
+from agentplat.api.rates import RateLimit
+from agentplat.api.server import HttpServer, address_of, open_socket
+from agentplat.domain.access import Access
+from agentplat.telemetry import Telemetry
+from fastapi import FastAPI
+
+from tests.agentplat.world import PATIENCE_S, World
+
+LIMITS = GatewayLimits(max_bytes=64 * 1024, max_requests=16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Api:
+    """A server, and clients of it."""
+
+    world: World
+    app: FastAPI
+    address: str
+    telemetry: Telemetry
+    server: HttpServer
+
+    def client(self, access: Access | None = None, token: str | None = None) -> httpx.Client:
+        """A client with a person's token, or with any text as token, or without."""
+        shown = self.world.token(access) if access is not None else token
+        headers = {} if shown is None else {"Authorization": f"Bearer {shown}"}
+        return httpx.Client(base_url=f"http://{self.address}", headers=headers, timeout=PATIENCE_S)
+
+    def reached(self) -> bool:
+        """Whether new connections are taken."""
+        host, _, port = self.address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=PATIENCE_S).close()
+        except ConnectionRefusedError:
+            return False
+        return True
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The value of a metric, 0 where it was never counted."""
+        return self.telemetry.registry.get_sample_value(name, labels) or 0.0
+
+
+@contextmanager
+def api(
+    world: World, limits: GatewayLimits = LIMITS, rates: RateLimit | None = None, telemetry: Telemetry | None = None
+) -> Iterator[Api]:
+    """A server that answers until the block ends."""
+    measured = telemetry or Telemetry()
+    platform = Platform(use_cases=world.cases, rates=rates or RateLimit(1e9, 1_000_000))
+    app = create_app(platform, limits, measured)
+    opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
+    server = HttpServer(app, opened, None, 5.0)
+    server.start()
+    try:
+        yield Api(world=world, app=app, address=address_of(opened), telemetry=measured, server=server)
+    finally:
+        assert server.stop(PATIENCE_S)
+        opened.close()
+
+
+def path(*parts: Any) -> str:
+    """A path whose parts may hold any character."""
+    return "/" + "/".join(
+        quote(str(part), safe=":") if str(part).startswith("agents:") else quote(str(part), safe="") for part in parts
+    )
