@@ -5,6 +5,7 @@ PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/setup.done
+COMPILED := $(VENV)/kernels.done
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -33,8 +34,13 @@ check: setup ## Run the linters, the type checker, the import rules and the fres
 	$(BIN)/buf lint
 	$(BIN)/python proto/generate.py --check
 
-pytest: setup
+pytest: $(COMPILED)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
+
+$(COMPILED): $(STAMP) $(wildcard graphsvc/kernels/*.py)
+	@echo "Compiling the kernels (half a minute) ..."
+	@$(BIN)/python -m tests.compile_kernels
+	@touch $(COMPILED)
 
 format: setup ## Let ruff mend and format the Python files
 	$(BIN)/ruff check --fix .

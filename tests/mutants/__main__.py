@@ -34,7 +34,7 @@ def main() -> int:
         if not wanted:
             raise MutantFault("no mutant in the list is meant by these options")
         print(f"{len(wanted)} mutants; first their tests on the unchanged tree ...", flush=True)
-        for verdict in judge(wanted, checkout, workers=options.workers):
+        for verdict in judge(wanted, checkout, prepare=["-m", "tests.compile_kernels"], workers=options.workers):
             verdicts.append(verdict)
             print(_line(verdict), flush=True)
     except MutantFault as fault:

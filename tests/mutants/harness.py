@@ -34,6 +34,7 @@ _NOT_COPIED = shutil.ignore_patterns(
 )
 _GRACE_S = 20.0
 UNCHANGED_TIMEOUT_S = 3600.0
+PREPARE_TIMEOUT_S = 600.0
 KERNELS = Path("graphsvc/kernels")
 
 
@@ -142,19 +143,24 @@ class _Bench:
             if real.exists() and not link.exists():
                 link.symlink_to(real)
 
-    def pytest(self, arguments: Sequence[str], timeout_s: float, *, compiled: str = "compiled") -> _Run:
-        """Run pytest in the copy; `compiled` names the folder for compiled kernels."""
+    def pytest(self, arguments: Sequence[str], timeout_s: float, *, prepare: Sequence[str], compiled: str = "compiled") -> _Run:
+        """Run pytest in the copy, after what makes it ready; `compiled` names the folder for compiled kernels."""
+        options = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.guard", "--hypothesis-profile=ci"]
+        if prepare:
+            self._python(prepare, PREPARE_TIMEOUT_S, compiled)  # where a fault breaks even this, the tests will tell
+        return self._python([*options, *arguments], timeout_s, compiled)
+
+    def _python(self, arguments: Sequence[str], timeout_s: float, compiled: str) -> _Run:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(self.tree), str(self.tree / "platform")]),
             "NUMBA_CACHE_DIR": str(self.folder / compiled),
             "MUTANTS_CHECKOUT": str(self.checkout),
         }
-        options = ["-q", "-p", "no:cacheprovider", "-p", "tests.mutants.guard", "--hypothesis-profile=ci"]
-        log = self.folder / "pytest.log"
+        log = self.folder / "output.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "pytest", *options, *arguments],
+                [sys.executable, *arguments],
                 cwd=self.tree,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -182,7 +188,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _judge(mutant: Mutant, pristine: Path, bench: _Bench) -> Verdict:
+def _judge(mutant: Mutant, pristine: Path, bench: _Bench, prepare: Sequence[str]) -> Verdict:
     began = time.perf_counter()
 
     def verdict(outcome: Outcome, detail: str, output: str = "") -> Verdict:
@@ -195,7 +201,7 @@ def _judge(mutant: Mutant, pristine: Path, bench: _Bench) -> Verdict:
         return verdict(Outcome.UNJUDGED, str(fault))
     arguments = ["-x", "--numprocesses=0", "--promise", mutant.promise, *map(str, mutant.tests)]
     compiled = f"compiled-{mutant.id}" if mutant.file.is_relative_to(KERNELS) else "compiled"
-    run = bench.pytest(arguments, mutant.timeout_s, compiled=compiled)
+    run = bench.pytest(arguments, mutant.timeout_s, prepare=prepare, compiled=compiled)
     if run.status is None:
         return verdict(Outcome.TIMED_OUT, f"after {mutant.timeout_s:g} s", run.output)
     if run.status == 0:
@@ -206,8 +212,8 @@ def _judge(mutant: Mutant, pristine: Path, bench: _Bench) -> Verdict:
     return verdict(Outcome.KILLED, first.group(1) if first else "", run.output)
 
 
-def judge(mutants: Iterable[Mutant], checkout: Path, *, workers: int = 2) -> Iterator[Verdict]:
-    """The verdict on each mutant, as they come in.
+def judge(mutants: Iterable[Mutant], checkout: Path, *, prepare: Sequence[str] = (), workers: int = 2) -> Iterator[Verdict]:
+    """The verdict on each mutant, as they come in. prepare: what Python is to run before the tests, such as a module to compile.
 
     Raises MutantFault when the promises' tests do not pass on the unchanged tree, as their failure would prove nothing then.
     """
@@ -219,7 +225,7 @@ def judge(mutants: Iterable[Mutant], checkout: Path, *, workers: int = 2) -> Ite
         shutil.copytree(checkout, pristine, ignore=_NOT_COPIED, symlinks=True)
         benches[0].lay(pristine)
         promises = [part for promise in sorted({mutant.promise for mutant in chosen}) for part in ("--promise", promise)]
-        unchanged = benches[0].pytest([f"--numprocesses={workers}", *promises], UNCHANGED_TIMEOUT_S)
+        unchanged = benches[0].pytest([f"--numprocesses={workers}", *promises], UNCHANGED_TIMEOUT_S, prepare=prepare)
         if unchanged.status != 0:
             raise MutantFault(f"the tests do not pass on the unchanged tree (status {unchanged.status}):\n{unchanged.output}")
         free: SimpleQueue[_Bench] = SimpleQueue()
@@ -229,7 +235,7 @@ def judge(mutants: Iterable[Mutant], checkout: Path, *, workers: int = 2) -> Ite
         def next_one(mutant: Mutant) -> Verdict:
             bench = free.get()
             try:
-                return _judge(mutant, pristine, bench)
+                return _judge(mutant, pristine, bench, prepare)
             finally:
                 free.put(bench)
 
