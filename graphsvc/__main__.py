@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -19,8 +19,13 @@ import typer
 from typer.core import TyperGroup
 
 from graphsvc.cli import serve
-from graphsvc.domain.errors import GraphError, LogDamaged, StoreUnavailable
+from graphsvc.cli.context import Composition
+from graphsvc.cli.output import end
+from graphsvc.domain.errors import InvalidInput, LogDamaged, StoreUnavailable, Violation
 from graphsvc.domain.limits import LimitPolicy, Limits
+from graphsvc.domain.model import Declaration
+from graphsvc.domain.names import AgentRef, Scope
+from graphsvc.domain.redaction import EVERYTHING
 from graphsvc.rpc.admission import RateLimit, StreamSlots
 from graphsvc.rpc.auth import Anyone, Authenticator, BearerTokens, read_grants_file
 from graphsvc.rpc.interceptor import Front
@@ -28,15 +33,12 @@ from graphsvc.rpc.keys import key_source
 from graphsvc.rpc.requests import ImportLimits
 from graphsvc.rpc.server import Bounds, GraphServer, TlsFiles
 from graphsvc.rpc.servicer import GraphServicer
-from graphsvc.rpc.status import Unanswered
 from graphsvc.settings import FIELDS, Settings, load, unit_of
 from graphsvc.telemetry import Telemetry, configure_logging, otlp_tracing
 
 if TYPE_CHECKING:
+    from graphsvc.graph import Kernel
     from graphsvc.service import GraphService
-
-WRONG_USE, NO_ANSWER, OUR_FAULT = 2, 4, 70
-"""Exit statuses of O-2; 0, 1 and 3 are the commands' own to give."""
 
 
 def _authenticator(settings: Settings) -> tuple[Authenticator, str]:
@@ -114,6 +116,54 @@ def _service(settings: Settings) -> Iterator[GraphService]:
         service.close()
 
 
+def _warm(service: GraphService) -> None:
+    # The first search loads the compiled kernels, or compiles them, which takes seconds that no caller should wait.
+    service.check(AgentRef(Scope(), "graphsvc"), Declaration(), EVERYTHING)
+
+
+@contextmanager
+def _open_service(url: str, *, create: bool) -> Iterator[GraphService]:
+    """The use cases on the store behind a URL, for commands that work without a server."""
+    from graphsvc.service import GraphService  # noqa: PLC0415
+    from graphsvc.store.opening import open_store  # noqa: PLC0415
+
+    file = url.removeprefix("sqlite:///")
+    if not create and file != url and not Path(file).is_file():
+        raise InvalidInput([Violation(field="store", reason="is a file that does not exist", remedy="name the file of a store")])
+    # Importing and exporting search nothing, so the limits are never looked at.
+    service = GraphService(open_store(url), LimitPolicy(default=Limits(), ceiling=Limits()))
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def _kernel(name: str) -> Kernel:
+    kernel: Kernel = import_module(f"graphsvc.kernels.{name}").search
+    return kernel
+
+
+@contextmanager
+def _following(settings: Settings, service: GraphService) -> Iterator[None]:
+    """Keeps the graph up with other replicas on the same store. A caller that has seen a revision need not wait for this (G-27)."""
+    over = threading.Event()
+
+    def follow() -> None:
+        while not over.wait(settings.follow_interval_s):
+            try:
+                service.catch_up()
+            except (StoreUnavailable, LogDamaged) as error:
+                structlog.get_logger().error("not followed", exc_info=error)
+
+    thread = threading.Thread(target=follow, name="follow")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 @contextmanager
 def _metrics(settings: Settings, telemetry: Telemetry) -> Iterator[str | None]:
     if settings.metrics_listen is None:
@@ -159,17 +209,17 @@ def run_server(flags: Mapping[str, str], config: Path | None, announce: Callable
         server = _server(settings, _front(settings, authenticator, telemetry))
         service = stack.enter_context(_service(settings))
         metrics = stack.enter_context(_metrics(settings, telemetry))
+        stack.enter_context(_following(settings, service))
         server.start(_servicer(settings, service, telemetry))
         stack.callback(server.drain, settings.drain_timeout_s)
-        service.warm()
+        _warm(service)
         server.ready()
-        revision = service.catch_up()
         announce(
             serve.Ready(
                 address=server.address,
                 access=access,
                 encrypted=settings.tls_certificate is not None,
-                revision=revision,
+                revision=service.revision,
                 metrics=metrics,
             )
         )
@@ -204,6 +254,7 @@ COMMANDS: Mapping[str, Callable[[typer.Typer], None]] = {
     "export": _from("export"),
     "generate": _from("generate"),
     "token": _from("token"),
+    "schema": _from("schema"),
 }
 
 
@@ -240,22 +291,13 @@ def _graphsvc() -> None:
 
 def main() -> None:
     """The command line. Ends with the statuses of O-2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # names are in any language, whatever the locale
     try:
-        app()
-    except (Unanswered, StoreUnavailable) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(NO_ANSWER)
-    except LogDamaged as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(OUR_FAULT)
-    except GraphError as error:
-        for line in str(error).splitlines():
-            print(f"error: {line}", file=sys.stderr)
-        sys.exit(WRONG_USE)
-    except Exception:  # noqa: BLE001 - the exit status tells scripts that the fault is ours
-        traceback.print_exc()
-        print("error: a fault of ours; please report the lines above", file=sys.stderr)
-        sys.exit(OUR_FAULT)
+        app(obj=Composition(open_service=_open_service, kernel=_kernel))
+    except Exception as error:  # noqa: BLE001 - the exit status tells scripts whose fault it is
+        sys.exit(end(error))
 
 
 if __name__ == "__main__":

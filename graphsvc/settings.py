@@ -22,6 +22,10 @@ PREFIX = "GRAPHSVC_"
 CONFIG_VARIABLE = "GRAPHSVC_CONFIG"
 """Names the settings file, as the flag --config does."""
 
+MOST_LOOPS = 2**31 - 1
+"""What the field of a request holds."""
+MOST_VISITS = 2**53 - 1
+"""The largest number that canonical JSON, and so a report's digest, can hold."""
 HOST_PORT = r"^(\[[0-9a-fA-F:.]+\]|[^:\[\]\s]+):\d{1,5}$"
 
 
@@ -41,11 +45,16 @@ class Settings(BaseSettings):
         "sqlite:///graphsvc.db", "URL", "Where the log is kept: sqlite:///FILE, postgresql://…, or memory: to keep nothing."
     )
     write_patience_s: float = _setting(5.0, "seconds", "How long a publication waits for its turn to write.", gt=0)
+    follow_interval_s: float = _setting(1.0, "seconds", "How often the log is looked through for what other replicas stored.", gt=0)
 
-    max_loops: int = _setting(10, "loops", "Loops listed where a request names no limit.", ge=1)
-    max_loops_ceiling: int = _setting(1_000, "loops", "Most loops that a request may ask for.", ge=1)
-    max_visits: int = _setting(1_000_000, "incidences", "Incidences a search looks at where a request names no limit.", ge=0)
-    max_visits_ceiling: int = _setting(10_000_000, "incidences", "Most incidences that a request may ask for.", ge=0)
+    max_loops: int = _setting(10, "loops", "Loops listed where a request names no limit.", ge=1, le=MOST_LOOPS)
+    max_loops_ceiling: int = _setting(1_000, "loops", "Most loops that a request may ask for.", ge=1, le=MOST_LOOPS)
+    max_visits: int = _setting(
+        1_000_000, "incidences", "Incidences a search looks at where a request names no limit.", ge=0, le=MOST_VISITS
+    )
+    max_visits_ceiling: int = _setting(
+        10_000_000, "incidences", "Most incidences that a request may ask for.", ge=0, le=MOST_VISITS
+    )
     chain_limit: int = _setting(8, "hops", "Most hops of an event chain; loops with more agents are marked.", ge=1)
 
     threads: int = _setting(16, "threads", "Calls answered side by side.", ge=1, le=1_000)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-
-class Format(StrEnum):
-    """How the ready line is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+from graphsvc.cli.output import Format, to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +36,7 @@ class Ready:
     def line(self, form: Format) -> str:
         """The line in one of its two forms."""
         if form is Format.JSON:
-            return json.dumps(asdict(self))
+            return to_json(asdict(self))
         metrics = f"; metrics on http://{self.metrics}/metrics" if self.metrics else ""
         return f"graphsvc answers on {self.address} at revision {self.revision}; {self.access}{metrics}"
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,21 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.cli.output import Answered, Format, show, wrong
 from graphsvc.domain.grants import Grant, parse_grant
 
 PrivateKey = Ed25519PrivateKey | EllipticCurvePrivateKey | RSAPrivateKey
-
-
-class Format(StrEnum):
-    """How the token is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-def _refuse(field: str, reason: str, remedy: str) -> InvalidInput:
-    return InvalidInput([Violation(field=field, reason=reason, remedy=remedy)])
 
 
 def create_key(path: Path) -> Path:
@@ -54,7 +41,7 @@ def create_key(path: Path) -> Path:
             with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
                 file.write(content)
     except OSError as error:
-        raise _refuse("new-key", f"{error.filename}: {error.strerror}", "name a file that does not exist yet") from error
+        raise wrong("--new-key", f"{error.filename}: {error.strerror}", "name a file that does not exist yet") from error
     return public
 
 
@@ -62,9 +49,9 @@ def _signing_key(path: Path) -> tuple[PrivateKey, str]:
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:
-        raise _refuse("key", f"can not be read: {error.strerror}", "make one with --new-key") from error
+        raise wrong("--key", f"can not be read: {error.strerror}", "make one with --new-key") from error
     except (TypeError, ValueError) as error:
-        raise _refuse("key", "is not a PEM file with a private key without passphrase", "make one with --new-key") from error
+        raise wrong("--key", "is not a PEM file with a private key without passphrase", "make one with --new-key") from error
     match key:
         case Ed25519PrivateKey():
             return key, "EdDSA"
@@ -72,7 +59,7 @@ def _signing_key(path: Path) -> tuple[PrivateKey, str]:
             return key, "RS256"
         case EllipticCurvePrivateKey() if isinstance(key.curve, SECP256R1):
             return key, "ES256"
-    raise _refuse("key", "is of a kind that tokens are not signed with", "use Ed25519, P-256 or RSA")
+    raise wrong("--key", "is of a kind that tokens are not signed with", "use Ed25519, P-256 or RSA")
 
 
 def sign(path: Path, subject: str, grants: list[Grant], *, ttl_s: int, issuer: str, audience: str) -> tuple[str, int]:
@@ -102,7 +89,7 @@ def register(app: typer.Typer) -> None:
         ttl: Annotated[int, typer.Option(help="Seconds until the token expires.", min=1)] = 3600,
         issuer: Annotated[str, typer.Option(help="The server's setting jwt_issuer.")] = "graphsvc",
         audience: Annotated[str, typer.Option(help="The server's setting jwt_audience.")] = "graphsvc",
-        format: Annotated[Format, typer.Option(help="How the answer is printed.")] = Format.TEXT,  # noqa: A002 - the name of the flag
+        format: Answered = Format.TEXT,  # noqa: A002 - the name of the flag
     ) -> None:
         """Make a key pair, or sign a token.
 
@@ -115,11 +102,11 @@ def register(app: typer.Typer) -> None:
             answer: dict[str, object] = {"private_key": str(new_key), "public_key": str(public)}
             text = f"private key: {new_key}\npublic key: {public}"
         elif key is None:
-            raise _refuse("key", "is missing", "name the private key, or make one with --new-key")
+            raise wrong("--key", "is missing", "name the private key, or make one with --new-key")
         elif not sub:
-            raise _refuse("sub", "is missing", "say whom the token is for")
+            raise wrong("--sub", "is missing", "say whom the token is for")
         else:
             grants = [parse_grant(each, f"grant[{i}]") for i, each in enumerate(grant or [])]
             text, expires_at = sign(key, sub, grants, ttl_s=ttl, issuer=issuer, audience=audience)
             answer = {"token": text, "expires_at": expires_at}
-        print(json.dumps(answer) if format is Format.JSON else text)
+        show(answer, text, format)

@@ -30,9 +30,19 @@ class Unreadable(Exception):
     """An answer has a value that this release does not know, as the server is of a newer one."""
 
 
+def _write_agent(message: pb.AgentRef, agent: AgentRef) -> None:
+    if agent.scope.company is not None:
+        message.company = agent.scope.company
+    if agent.scope.area is not None:
+        message.area = agent.scope.area
+    message.name = agent.name
+
+
 def agent_to_proto(agent: AgentRef) -> pb.AgentRef:
     """An agent for the wire."""
-    return pb.AgentRef(company=agent.scope.company, area=agent.scope.area, name=agent.name)
+    message = pb.AgentRef()
+    _write_agent(message, agent)
+    return message
 
 
 def agent_from_proto(message: pb.AgentRef) -> AgentRef:
@@ -93,14 +103,22 @@ def limits_from_proto(message: pb.AppliedLimits) -> Limits:
     return Limits(max_loops=message.max_loops, max_visits=message.max_visits, chain_limit=message.chain_limit)
 
 
-def _loop_to_proto(loop: Loop) -> pb.Loop:
-    return pb.Loop(
-        agents=[pb.LoopAgent(agent=None if agent is None else agent_to_proto(agent)) for agent in loop.agents],
-        length=loop.length,
-        self=loop.is_self,
-        over_chain_limit=loop.over_chain_limit,
-        hops=[pb.Hop(events=hop.events or (), hidden=hop.events is None, barrier=hop.barrier) for hop in loop.hops],
-    )
+def _write_loop(message: pb.Loop, loop: Loop) -> None:
+    # Filling fields is more than three times as fast as building each part by keywords, and most of an answer is loops.
+    message.length = loop.length
+    message.self = loop.is_self
+    message.over_chain_limit = loop.over_chain_limit
+    for agent in loop.agents:
+        place = message.agents.add()
+        if agent is not None:
+            _write_agent(place.agent, agent)
+    for hop in loop.hops:
+        step = message.hops.add()
+        step.barrier = hop.barrier
+        if hop.events is None:
+            step.hidden = True
+        else:
+            step.events.extend(hop.events)
 
 
 def _loop_from_proto(message: pb.Loop) -> Loop:
@@ -133,16 +151,18 @@ def _notice_from_proto(message: pb.Notice) -> Notice:
 
 def report_to_proto(report: Report) -> pb.Report:
     """A report for the wire, with its digest."""
-    return pb.Report(
+    message = pb.Report(
         agent=agent_to_proto(report.agent),
         verification=_VERIFICATIONS[report.verification],
-        loops=map(_loop_to_proto, report.loops),
         notices=map(_notice_to_proto, report.notices),
         visits=report.visits,
         limits=limits_to_proto(report.limits),
         revision=report.revision or 0,
         digest=report.digest,
     )
+    for loop in report.loops:
+        _write_loop(message.loops.add(), loop)
+    return message
 
 
 def report_from_proto(message: pb.Report) -> Report:
