@@ -41,7 +41,9 @@ def main() -> None:
     loaded_s = time.perf_counter() - began
     peer = Networkx(edges)
 
-    service.check(versions[0].agent, versions[0].declaration, EVERYTHING)  # compiled, or taken from the cache, before the clock starts
+    service.check(
+        versions[0].agent, versions[0].declaration, EVERYTHING
+    )  # compiled, or taken from the cache, before the clock starts
     rows = []
     for number in random.Random(asked.seed).sample(range(asked.agents), asked.samples):
         agent = AgentRef(Scope("acme", f"area-{number % 50}"), agent_name(number))

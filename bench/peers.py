@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import islice
 
 import networkx as nx
-
 from graphs import Edge
 
 

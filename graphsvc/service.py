@@ -129,7 +129,7 @@ class GraphService:
                 self._fold(log)
                 number = self._graph.last_number(agent)
                 if number == 0:
-                    raise UnknownAgent()
+                    raise UnknownAgent
                 gone = self._graph.published(agent) is None
                 entries = [] if gone else log.append([NewEntry(EntryKind.RETIRE, agent, number, Declaration())])
             self._apply(entries)
@@ -201,7 +201,7 @@ class GraphService:
         with self._lock.reading():
             version = self._graph.published(agent)
             if version is None or not reader.may_read(agent.scope):
-                raise UnknownAgent()
+                raise UnknownAgent
             declared = version.declaration
             back = _neighbours(agent, {event: self._graph.emitters(event, reader) for event in declared.listens})
             ahead = _neighbours(agent, {emit.event: self._graph.listeners(emit.event, reader) for emit in declared.emits})
@@ -235,7 +235,7 @@ def check_files(
     for agent in (version.agent for version in graph.versions()) if agents is None else agents:
         version = graph.published(agent)
         if version is None:
-            raise UnknownAgent()
+            raise UnknownAgent
         yield judge(graph, agent, version.declaration, reader, limits, kernel, None)
 
 

@@ -112,7 +112,8 @@ def scope_of(company: str | None, area: str | None, field: str = "", place: str 
 def parse_scope(text: object, field: str = "scope", place: str = "") -> Scope:
     """``*``, ``acme`` or ``acme/platform`` as a scope. Raises InvalidInput."""
     if not isinstance(text, str):
-        raise InvalidInput([Violation(field=field, place=place, reason="is not a text", remedy="write '*', 'acme' or 'acme/platform'")])
+        remedy = "write '*', 'acme' or 'acme/platform'"
+        raise InvalidInput([Violation(field=field, place=place, reason="is not a text", remedy=remedy)])
     if text == INSTALLATION:
         return Scope()
     company, slash, area = text.partition("/")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from graphsvc.domain.names import Scope
 
+_INSTALLATION = Scope()
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -17,18 +19,18 @@ class Reader:
     @property
     def reads_everything(self) -> bool:
         """Whether the reader may read the whole installation."""
-        return Scope() in self.scopes
+        return _INSTALLATION in self.scopes
 
     def may_read(self, scope: Scope) -> bool:
         """Whether one of the reader's scopes contains this one."""
-        return any(own in self.scopes for own in {Scope(), Scope(scope.company), scope})
+        return _INSTALLATION in self.scopes or scope in self.scopes or Scope(scope.company) in self.scopes
 
     def within(self, wider: Reader) -> bool:
         """Whether this reader reads nothing that the other may not."""
         return all(wider.may_read(scope) for scope in self.scopes)
 
 
-EVERYTHING = Reader(frozenset({Scope()}))
+EVERYTHING = Reader(frozenset({_INSTALLATION}))
 
 
 def reader_of(scopes: Iterable[Scope]) -> Reader:

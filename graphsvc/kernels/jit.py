@@ -2,6 +2,9 @@
 
 Every function here has its twin there. Scratch arrays hold a number for every node, are reset only where they were touched and
 are used again, so that a search costs what it visits and not what the graph holds. The interpreter lock is released.
+
+It is one long module because numba's cache watches only the file of the function that is called: a change elsewhere would go on
+running the old search.
 """
 
 from __future__ import annotations
@@ -13,7 +16,19 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from graphsvc.kernels.rows import COMPLETE, MORE_LOOPS, NOT_VERIFIED, SIZE, START, WALK_LIMITED, Answer, Ints, Longs, Order, Question
+from graphsvc.kernels.rows import (
+    COMPLETE,
+    MORE_LOOPS,
+    NOT_VERIFIED,
+    SIZE,
+    START,
+    WALK_LIMITED,
+    Answer,
+    Ints,
+    Longs,
+    Order,
+    Question,
+)
 
 # Constants that go to other functions as arguments are numpy's: numba compiles a function anew for each literal it is given.
 _NEVER = 1 << 40
@@ -544,7 +559,7 @@ def _run(graph, sides, scratch, max_loops, max_visits):
     ledger[_SEARCHING] = max_visits - ledger[_LEFT]
     cells[graph.root, _FLAG] = 0
     saved = back.number.copy()
-    if known == _SPENT or known < _NEVER and not _trace(graph, sides[1], ahead, back, ledger, known):
+    if known == _SPENT or (known < _NEVER and not _trace(graph, sides[1], ahead, back, ledger, known)):
         ended = NOT_VERIFIED
     elif known < _NEVER:
         which = _first_steps(graph, ahead, back, known)[: max_loops + 1]
@@ -619,7 +634,7 @@ def _run(graph, sides, scratch, max_loops, max_visits):
                 branch[_LENGTH], branch[_WHICH], branch[_WHICH_N] = bound, used, which.size
                 used += which.size
                 again = True
-            elif bound < _NEVER and ledger[_BOUNDING] <= 2 * ledger[_SEARCHING]:
+            elif bound < _NEVER and ledger[_BOUNDING] <= 4 * ledger[_SEARCHING]:
                 before = ledger[_LEFT]
                 known = _deepen(graph, sides, ahead, back, saved, ledger, branch[_LENGTH])
                 if known == _SPENT:
@@ -724,5 +739,5 @@ def search(question: Question) -> Answer:
     finally:
         _pool.give_back(scratch)
     pool, spans, ended, visits = found
-    loops = [tuple(pool[offset : offset + length].tolist()) for offset, length in spans]
+    loops = [tuple(pool[offset : offset + length].tolist()) for offset, length in spans.tolist()]
     return Answer(loops, int(ended), int(visits))

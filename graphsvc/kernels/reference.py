@@ -20,10 +20,17 @@ NEVER = 1 << 40
 class View(Protocol):
     """Rows of the graph as it will be; sizes are known without looking at the incidences."""
 
-    def ahead(self, node: int) -> list[int]: ...
-    def behind(self, node: int) -> list[int]: ...
-    def ahead_size(self, node: int) -> int: ...
-    def behind_size(self, node: int) -> int: ...
+    def ahead(self, node: int) -> list[int]:
+        """Events that an agent emits; listeners of an event."""
+
+    def behind(self, node: int) -> list[int]:
+        """Events that an agent hears; emitters of an event."""
+
+    def ahead_size(self, node: int) -> int:
+        """How many incidences `ahead` would look at."""
+
+    def behind_size(self, node: int) -> int:
+        """How many incidences `behind` would look at."""
 
 
 class Overlay:
@@ -137,7 +144,9 @@ class _Search:
         while _may_meet(ahead, back):
             side = ahead if not back.level or ahead.cost() <= back.cost() else back
             if side is ahead and ahead.depth == 1:
-                self.grow(ahead, lambda found, _: found != root and found not in closed and found not in shut, kept + back.cost() * first)
+                self.grow(
+                    ahead, lambda found, _: found != root and found not in closed and found not in shut, kept + back.cost() * first
+                )
                 ahead.at = dict.fromkeys(ahead.level, 2)
                 met = [2 + back.at[node] for node in ahead.level if node in back.at]
             else:
@@ -151,7 +160,9 @@ class _Search:
 
     def trace(self, ahead: _Ball, back: _Ball, limit: int) -> _Ball:
         """Go on from `back`, but only to nodes of `ahead` that lie on a way round of at most `limit`."""
-        inner = _Ball(back.row, back.size, [n for n in back.level if n in ahead.at and ahead.at[n] + back.depth <= limit], back.depth)
+        inner = _Ball(
+            back.row, back.size, [n for n in back.level if n in ahead.at and ahead.at[n] + back.depth <= limit], back.depth
+        )
         inner.step = {node: back.step[node] for node in inner.level if node != self.root}
         while inner.level and inner.depth < limit - 2:
             self.grow(inner, lambda found, depth: found not in back.at and found in ahead.at and ahead.at[found] + depth <= limit)
@@ -222,7 +233,9 @@ class _Search:
         heap: list[tuple[int, list[int], int, tuple[int, ...], frozenset[int], list[int], tuple[int, ...]]] = []
         made = 0
 
-        def push(length: int, low: list[int], path: tuple[int, ...], shut: frozenset[int], which: list[int], loop: tuple[int, ...]) -> None:
+        def push(
+            length: int, low: list[int], path: tuple[int, ...], shut: frozenset[int], which: list[int], loop: tuple[int, ...]
+        ) -> None:
             nonlocal made
             made += 1
             heappush(heap, (length, [key(agent) for agent in loop or path] + low, made, path, shut, which, loop))
@@ -252,8 +265,8 @@ class _Search:
                 bound, which = self.bound(path, shut, length)
                 if which or length < bound < NEVER:
                     push_next(bound, path, shut, which)
-                elif bound < NEVER and self.bounding <= 2 * self.searching:
-                    # Bounds serve every branch, a search only one: they go first, until they have cost twice as much.
+                elif bound < NEVER and self.bounding <= 4 * self.searching:
+                    # Bounds serve every branch, a search only one: they go first, until they have cost four times as much.
                     self.deepen(length)
                     push_next(length, path, shut, [])
                 elif bound < NEVER:
