@@ -95,7 +95,8 @@ class _Scratch(NamedTuple):
 
 def _compiled(function: Any) -> Any:
     # Only compiled code calls these, so that no door for Python is made; `_run` alone has one, and a place in the cache.
-    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(function, nogil=True, **options)
 
 
 @_compiled
@@ -537,7 +538,7 @@ def _mark_root(graph, sides, clear):
                 cells[event, _MARK] = 0 if clear else cells[event, _MARK] | opposite.was
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _run(graph, sides, scratch, max_loops, max_visits):
     """The loops as spans (offset, length) of a pool of nodes, how the search ended, and the visits spent.
 

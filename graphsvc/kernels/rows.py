@@ -40,7 +40,7 @@ class Table(NamedTuple):
         return self.data[start : start + size]
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _insert(table: Table, nodes: Ints, values: Ints) -> int:
     """Append values[i] to the row of nodes[i], nodes sorted. Returns how many were placed before `data` ran out of room."""
     heads, data, used = table
@@ -69,7 +69,7 @@ def _insert(table: Table, nodes: Ints, values: Ints) -> int:
     return i
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _remove(table: Table, nodes: Ints, values: Ints) -> None:
     """Take values[i] out of the row of nodes[i]; the row's last value takes its place."""
     heads, data, _ = table
@@ -84,7 +84,7 @@ def _remove(table: Table, nodes: Ints, values: Ints) -> None:
                 break
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _compact(table: Table, target: Ints) -> None:
     """Copy every row into new data without gaps, in order of node number."""
     heads, data, used = table
