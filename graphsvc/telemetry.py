@@ -30,12 +30,12 @@ _VISITS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 def configure_logging(level: str, log_format: str) -> None:
     """Send every log of the process to standard error. log_format: ``json`` or ``text``."""
-    renderer: Any = structlog.processors.JSONRenderer() if log_format == "json" else structlog.dev.ConsoleRenderer(colors=False)
-    shared: list[Any] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
+    shared: list[Any] = [structlog.processors.add_log_level, structlog.processors.TimeStamper(fmt="iso", utc=True)]
+    if log_format == "json":
+        renderer: Any = structlog.processors.JSONRenderer(ensure_ascii=False)
+        shared.append(structlog.processors.format_exc_info)
+    else:
+        renderer = structlog.dev.ConsoleRenderer(colors=False)  # formats exceptions itself
     number = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*shared, renderer],

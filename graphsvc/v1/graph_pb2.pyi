@@ -678,7 +678,9 @@ class ImportVersionsRequest(_message.Message):
     VERSIONS_FIELD_NUMBER: _builtins.int
     LAST_FIELD_NUMBER: _builtins.int
     last: _builtins.bool
-    """Set in the last message. A stream that ends without it was cut and is refused whole, as half an import must not be stored."""
+    """Set in the last message; what follows is not read. A stream that ends without it was cut and is refused whole, as half an
+    import must not be stored.
+    """
     @_builtins.property
     def versions(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentVersion]:
         """Some versions; numbers of one agent must rise. Errors count versions over the whole stream, from versions[0]."""

@@ -59,8 +59,9 @@ class Server:
         return self.process.wait(PATIENCE_S)
 
     def logged(self) -> list[dict[str, Any]]:
-        """The lines of its log."""
-        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+        """The lines of its log; the gRPC library's own lines have another form and are left out."""
+        lines = self.log.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
 
 def _line(process: subprocess.Popen[str], log: Path) -> str:
