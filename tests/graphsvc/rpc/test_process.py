@@ -118,6 +118,14 @@ def test_wrong_settings_end_with_status_2_and_say_what_is_wrong(
     assert ended.stdout == ""
 
 
+@pytest.mark.promise("O-2")
+def test_a_store_that_does_not_answer_ends_with_status_4_and_without_its_password(tmp_path: Path):
+    ended = graphsvc("serve", "--listen", "127.0.0.1:0", "--store-url", "postgresql://ada:hunter2@127.0.0.1:1/graph", cwd=tmp_path)
+    assert ended.returncode == 4
+    assert "does not answer" in ended.stderr
+    assert "hunter2" not in ended.stderr + ended.stdout
+
+
 @pytest.mark.promise("O-2", "O-5")
 def test_a_token_of_the_command_opens_the_server_that_has_its_key(tmp_path: Path):
     made = graphsvc("token", "--new-key", "signing.pem", "--format", "json", cwd=tmp_path)
