@@ -89,7 +89,7 @@ _SURPRISES = tuple(
     (kind, re.compile(pattern).fullmatch)
     for kind, pattern in (
         ("a number with too many digits", rf"[-+]?[0-9][0-9.]{{{MAX_DIGITS - 1},}}"),
-        ("a word that many readers of YAML take for a truth value", r"(?i:y|yes|n|no|on|off)"),
+        ("a word that many readers of YAML take for a truth value", r"(?i:yes|no|on|off)"),
         (
             "a text that many readers of YAML take for a number",
             r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+|[-+]?[0-9]+(_[0-9]+)+|0b[01]+",
@@ -110,6 +110,9 @@ def _number(written: str) -> int | float:
 def _scalar(event: ScalarEvent, mark: tuple[int, int]) -> Scalar:
     written = event.value
     if event.style is not None:  # quoted, or a block
+        if not written.isascii():
+            # JSON, which is YAML too, may write a character beyond the first 65 536 as two escapes.
+            written = written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return Scalar(written, TEXT, written, mark)
     if written in _NULL:
         return Scalar(None, "nothing", written, mark)
