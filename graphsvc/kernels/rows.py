@@ -71,17 +71,29 @@ def _insert(table: Table, nodes: Ints, values: Ints) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def _remove(table: Table, nodes: Ints, values: Ints) -> None:
-    """Take values[i] out of the row of nodes[i]; the row's last value takes its place."""
+    """Take values[i] out of the row of nodes[i]; sorted by node, then value. A row is passed over once, however much it loses."""
     heads, data, _ = table
-    for i in range(nodes.size):
+    i = 0
+    while i < nodes.size:
         node = nodes[i]
+        end = i
+        while end < nodes.size and nodes[end] == node:
+            end += 1
         first = heads[node, START]
-        last = first + heads[node, SIZE] - 1
-        for at in range(first, last + 1):
-            if data[at] == values[i]:
-                data[at] = data[last]
-                heads[node, SIZE] -= 1
-                break
+        kept = first
+        for at in range(first, first + heads[node, SIZE]):
+            low, high = i, end
+            while low < high:
+                middle = (low + high) // 2
+                if values[middle] < data[at]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == end or values[low] != data[at]:
+                data[kept] = data[at]
+                kept += 1
+        heads[node, SIZE] = kept - first
+        i = end
 
 
 @numba.njit(cache=True, nogil=True)
@@ -140,8 +152,9 @@ class Rows:
             self.behind = self._inserted(self.behind, targets, sources)
             self.incidences += sources.size
         else:
-            _remove(self.ahead, sources, targets)
-            _remove(self.behind, targets, sources)
+            for table, nodes, values in ((self.ahead, sources, targets), (self.behind, targets, sources)):
+                order = np.lexsort((values, nodes))
+                _remove(table, nodes[order], values[order])
             self.incidences -= sources.size
 
     def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:

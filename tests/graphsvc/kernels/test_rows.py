@@ -1,0 +1,81 @@
+"""The rows hold what was put into them, in little more memory than that takes."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from graphsvc.kernels.rows import Rows, Table
+
+Pair = tuple[int, int]
+
+
+def ints(values: list[int]) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def change(rows: Rows, pairs: list[Pair], *, present: bool) -> None:
+    rows.change(ints([source for source, _ in pairs]), ints([target for _, target in pairs]), present=present)
+
+
+def contents(rows: Rows) -> tuple[set[Pair], set[Pair]]:
+    """The incidences by each of the two tables, each of which must hold none twice."""
+
+    def read(table: Table) -> list[Pair]:
+        return [(node, int(value)) for node in range(rows.nodes) for value in table.row(node)]
+
+    ahead, behind = read(rows.ahead), read(rows.behind)
+    assert len(set(ahead)) == len(ahead) == rows.incidences == len(behind)
+    return set(ahead), {(source, target) for target, source in behind}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_after_any_changes_both_tables_hold_what_is_there(seed: int) -> None:
+    rng = random.Random(seed)
+    rows, held = Rows(), set()
+    for _ in range(60):
+        rows.add_nodes(rng.choice([0, 1, 2, 40]))
+        possible = (
+            {(rng.randrange(rows.nodes), rng.randrange(rows.nodes)) for _ in range(rng.choice([1, 5, 60]))} if rows.nodes else set()
+        )
+        come = sorted(possible - held)
+        rng.shuffle(come)
+        change(rows, come, present=True)
+        held.update(come)
+        gone = rng.sample(sorted(held), rng.randint(0, len(held)) if rng.random() < 0.4 else 0)
+        change(rows, gone, present=False)
+        held.difference_update(gone)
+        assert contents(rows) == (held, held)
+
+
+@pytest.mark.promise("G-12")
+def test_rows_that_come_and_go_for_long_take_no_more_than_three_times_their_room() -> None:
+    rng = random.Random(1)
+    possible = [(source, 200 + target) for source in range(200) for target in range(200)]
+    rows = Rows()
+    rows.add_nodes(400)
+    held = set(rng.sample(possible, 4_000))
+    change(rows, sorted(held), present=True)
+    for _ in range(600):
+        gone = rng.sample(sorted(held), 20)
+        come = rng.sample(sorted(set(possible) - held), 20)
+        change(rows, gone, present=False)
+        change(rows, come, present=True)
+        held = (held - set(gone)) | set(come)
+    assert contents(rows) == (held, held)
+    assert max(rows.ahead.data.size, rows.behind.data.size) <= 3 * rows.incidences
+
+
+@pytest.mark.promise("G-12")
+def test_a_crowd_leaves_a_hub_in_one_pass_over_its_row() -> None:
+    # Looking each of them up in the row would be a hundred billion comparisons, which no patience outlasts.
+    crowd = 500_000
+    rows = Rows()
+    rows.add_nodes(crowd + 1)
+    agents, hub = np.arange(1, crowd + 1, dtype=np.int32), np.zeros(crowd, np.int32)
+    rows.change(agents, hub, present=True)
+    rows.change(agents[::-1][:-1], hub[:-1], present=False)
+    assert rows.behind.row(0).tolist() == [1]
+    assert rows.incidences == 1
