@@ -1,208 +1,55 @@
-"""Composition root of the platform: the only place where settings, stores, use cases, the graph client and the servers meet."""
+"""Composition root of the platform: the only place where settings, commands, servers, stores and the graph client meet.
+
+What serves or opens the database is composed in `running`, which is imported when a command needs it.
+"""
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import structlog
 import typer
 
-from agentplat.api.app import create_app
-from agentplat.api.callers import Platform
-from agentplat.api.gateway import GatewayLimits
-from agentplat.api.rates import RateLimit
-from agentplat.api.server import HttpServer, TlsFiles, address_of, is_loopback, open_socket, split_address
 from agentplat.cli import people, publishing, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
-from agentplat.cli.serving import Ready
-from agentplat.courier import Courier
-from agentplat.domain.errors import GraphUnavailable, InvalidInput, PlatformError, StoreUnavailable, Violation
-from agentplat.domain.outbox import Backoff
-from agentplat.home import Home, open_home
-from agentplat.loop_check import GraphAddress, open_loop_check
-from agentplat.settings import FIELDS, Settings, load, unit_of
-from agentplat.signing import Signer, read_key
-from agentplat.store.migrating import migrate
-from agentplat.store.port import Store
-from agentplat.store.sql import open_store
-from agentplat.supervisor import ChildFailed, Supervisor
-from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
-from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
-from agentplat.usecases.manage_people import ManagePeople
-from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
+from agentplat.settings import FIELDS, load, unit_of
 
-GRAPH_START_S = 120.0
-"""Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
-
-_WATCH_S = 0.5
-"""Pause between two looks at whether the servers still answer."""
+if TYPE_CHECKING:
+    from agentplat.running import Announce
 
 _NOT_FOR_SERVE = frozenset({"data_dir", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset({"database_url", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url", "token_file"})
 """Settings that would be without effect, and so are no flags of the command."""
 
-Announce = Callable[[Ready], None]
+
+def _run_server(flags: Mapping[str, str], config: Path | None, announce: Announce) -> None:
+    from agentplat.running import run_server  # noqa: PLC0415
+
+    run_server(flags, config, announce)
 
 
-def _refuse(field: str, reason: str, remedy: str) -> InvalidInput:
-    return InvalidInput([Violation(field=field, reason=reason, remedy=remedy)])
+def _run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) -> None:
+    from agentplat.running import run_both  # noqa: PLC0415
+
+    run_both(flags, config, announce)
 
 
-def _backoff(settings: Settings) -> Backoff:
-    return Backoff(first_s=settings.retry_first_s, longest_s=settings.retry_longest_s)
+def _migrate(flags: Mapping[str, str], config: Path | None) -> str:
+    from agentplat.running import migrate_database  # noqa: PLC0415
+
+    return migrate_database(flags, config)
 
 
-def _signer(settings: Settings) -> Signer:
-    try:
-        key = read_key(settings.signing_key)
-    except OSError as error:
-        remedy = "make one with `graphsvc token --new-key FILE`, and give its public half to the graph service"
-        raise _refuse("signing_key", f"cannot be read: {error.strerror}", remedy) from error
-    except ValueError as error:
-        raise _refuse("signing_key", "cannot be used", str(error)) from error
-    return Signer(key=key, issuer=settings.token_issuer, audience=settings.token_audience)
+def _open_desk(database_url: str | None, config: Path | None) -> AbstractContextManager[people.Desk]:
+    from agentplat.running import open_desk  # noqa: PLC0415
 
-
-@contextmanager
-def _use_cases(settings: Settings) -> Iterator[UseCases]:
-    store = open_store(settings.database_url)
-    with ExitStack() as stack:
-        stack.callback(store.close)
-        store.check()
-        address = GraphAddress(
-            target=settings.graph_target, ca=settings.graph_ca, certificate=settings.graph_certificate, key=settings.graph_key
-        )
-        graph = open_loop_check(address, _signer(settings))
-        stack.callback(graph.close)
-        patience = Patience(
-            verify_s=settings.verify_timeout_s,
-            check_s=settings.check_timeout_s,
-            call_s=settings.call_timeout_s,
-            backoff=_backoff(settings),
-        )
-        yield build_use_cases(store, graph, patience)
-
-
-@contextmanager
-def _telemetry(settings: Settings, store: Store) -> Iterator[tuple[Telemetry, str | None]]:
-    """The telemetry, and where its metrics are read."""
-    with ExitStack() as stack:
-        tracing = otlp_tracing(settings.otlp_endpoint) if settings.otlp_endpoint else None
-        if tracing is not None:
-            stack.callback(tracing.shutdown)
-        telemetry = Telemetry(tracing)
-        telemetry.watch_outbox(store)
-        if settings.metrics_listen is None:
-            yield telemetry, None
-            return
-        host, port = split_address(settings.metrics_listen, "metrics_listen")
-        if not is_loopback(host):
-            raise _refuse("metrics_listen", "can be reached by other machines", "listen on 127.0.0.1: metrics ask for no token")
-        try:
-            server = telemetry.serve_metrics(host, port)
-        except OSError as error:
-            raise _refuse("metrics_listen", f"cannot be listened on: {error.strerror}", "free it, or choose another") from error
-        stack.callback(server.server_close)
-        stack.callback(server.shutdown)
-        yield telemetry, f"{host}:{server.server_port}"
-
-
-@contextmanager
-def _serving(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
-    """A server that answers until the block ends, then finishes what it accepted."""
-    log = structlog.get_logger()
-    tls = None
-    if settings.tls_certificate and settings.tls_key:
-        tls = TlsFiles(certificate=settings.tls_certificate, key=settings.tls_key)
-    with ExitStack() as stack:
-        cases = stack.enter_context(_use_cases(settings))
-        telemetry, metrics = stack.enter_context(_telemetry(settings, cases.store))
-        platform = Platform(use_cases=cases, rates=RateLimit(settings.requests_per_minute, settings.requests_burst))
-        limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
-        opened = open_socket(settings.listen, "listen", tls is not None)
-        stack.callback(opened.close)
-        server = HttpServer(create_app(platform, limits, telemetry), opened, tls, settings.drain_timeout_s)
-        courier = Courier(cases.deliver_outbox, _backoff(settings), settings.poll_interval_s)
-        courier.start()
-        stack.callback(courier.stop, settings.call_timeout_s + LEASE_MARGIN_S)
-        server.start()
-        stack.callback(server.stop, settings.drain_timeout_s + 1)
-        stack.callback(log.info, "draining", timeout_s=settings.drain_timeout_s)
-        yield server, Ready(address=address_of(opened), encrypted=tls is not None, graph=settings.graph_target, metrics=metrics)
-    log.info("stopped")
-
-
-def _told_to_stop() -> threading.Event:
-    """Set by the first SIGTERM or SIGINT. A second one finds the default action again and ends the process at once."""
-    stop = threading.Event()
-
-    def told(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, told)
-    return stop
-
-
-def run_server(flags: Mapping[str, str], config: Path | None, announce: Announce) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what was accepted. Raises InvalidInput, StoreUnavailable, SchemaOutdated."""
-    settings = load(flags, config)
-    configure_logging(settings.log_level, settings.log_format)
-    stop = _told_to_stop()
-    with _serving(settings) as (server, ready):
-        announce(ready)
-        while not stop.wait(_WATCH_S) and server.alive:
-            pass
-
-
-def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) -> None:
-    """Serve with a graph service of one's own until SIGTERM or SIGINT, then finish what both accepted.
-
-    Raises InvalidInput, StoreUnavailable, ChildFailed where the graph service does not start or keeps ending.
-    """
-    settings = load(flags, config)
-    configure_logging(settings.log_level, settings.log_format)
-    stop = _told_to_stop()
-    with open_home(settings.data_dir) as home:
-        supervisor = Supervisor(lambda ready: _graph_command(settings, home, ready))
-        try:
-            address = str(supervisor.start(GRAPH_START_S)["address"])
-            own = {"database_url": home.database_url, "signing_key": home.signing_key, "graph_target": address}
-            with _serving(settings.model_copy(update=own)) as (server, ready):
-                announce(replace(ready, token_file=str(home.token_file)))
-                while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed:
-                    pass
-        finally:
-            supervisor.stop(settings.drain_timeout_s + 1)
-    if supervisor.failed:
-        raise ChildFailed("the graph service ended again and again; its own messages above say why")
-
-
-def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | None) -> list[str]:
-    """The graph service's command line. ready: its first ready line, whose address it keeps."""
-    flags = {
-        "listen": settings.graph_target if ready is None else ready["address"],
-        "store-url": home.graph_store_url,
-        "jwt-keys": home.public_key,
-        "jwt-issuer": settings.token_issuer,
-        "jwt-audience": settings.token_audience,
-        "log-level": settings.log_level,
-        "log-format": settings.log_format,
-        "drain-timeout-s": settings.drain_timeout_s,
-        "format": "json",
-    }
-    given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "graphsvc", "serve", *given]
+    return open_desk(_given(database_url=database_url), config)
 
 
 def _given(**flags: object) -> dict[str, str]:
@@ -212,20 +59,6 @@ def _given(**flags: object) -> dict[str, str]:
 def _connect(server: str | None, token_file: Path | None) -> Remote:
     settings = load(_given(server_url=server, token_file=token_file), None)
     return Remote(settings.server_url, read_token(settings.token_file))
-
-
-def _migrate(flags: Mapping[str, str], config: Path | None) -> str:
-    return migrate(load(flags, config).database_url)
-
-
-@contextmanager
-def _open_desk(database_url: str | None, config: Path | None) -> Iterator[people.Desk]:
-    store = open_store(load(_given(database_url=database_url), config).database_url)
-    try:
-        store.check()
-        yield people.Desk(people=ManagePeople(store=store), tokens=ManageTokens(store=store))
-    finally:
-        store.close()
 
 
 def _flags(without: frozenset[str]) -> list[serving.Flag]:
@@ -254,7 +87,7 @@ def build() -> typer.Typer:
     serving.register(
         app,
         serving.Commands(
-            serve=run_server, serve_flags=_flags(_NOT_FOR_SERVE), up=run_both, up_flags=_flags(_NOT_FOR_UP), migrate=_migrate
+            serve=_run_server, serve_flags=_flags(_NOT_FOR_SERVE), up=_run_both, up_flags=_flags(_NOT_FOR_UP), migrate=_migrate
         ),
     )
     publishing.register(app, _connect)

@@ -61,6 +61,7 @@ class Settings(BaseSettings):
 
     max_request_bytes: int = _setting(4 * 1024 * 1024, "bytes", "Largest body of a request.", ge=1_024, le=64 * 1024 * 1024)
     max_requests: int = _setting(64, "requests", "Requests answered at once; more are told to come back.", ge=1)
+    max_connections: int = _setting(512, "connections", "Connections kept open at once; more are turned away.", ge=1)
     requests_per_minute: float = _setting(1_200.0, "requests a minute", "Rate at which one caller may go on asking.", gt=0)
     requests_burst: int = _setting(200, "requests", "Requests that one caller may send at once before the rate applies.", ge=1)
     drain_timeout_s: float = _setting(30.0, "seconds", "Time for accepted requests to finish after SIGTERM.", ge=0)

@@ -14,17 +14,13 @@ from typing import Any
 
 import structlog
 
-from agentplat.domain.errors import PlatformError
+from agentplat.domain.errors import ChildFailed
 
 MOST_RESTARTS = 5
 RESTART_WINDOW_S = 60.0
 """More than MOST_RESTARTS ends within this time mean that starting again will not help."""
 
 log = structlog.get_logger()
-
-
-class ChildFailed(PlatformError):
-    """The graph service did not start, or ended too often."""
 
 
 class Supervisor:

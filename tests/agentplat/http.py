@@ -63,7 +63,7 @@ def api(
     platform = Platform(use_cases=world.cases, rates=rates or RateLimit(1e9, 1_000_000))
     app = create_app(platform, limits, measured)
     opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
-    server = HttpServer(app, opened, None, 5.0)
+    server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)
     server.start()
     try:
         yield Api(world=world, app=app, address=address_of(opened), telemetry=measured, server=server)

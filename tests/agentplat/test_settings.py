@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from agentplat.domain.errors import InvalidInput
 from agentplat.settings import Settings, load
+
 from tests.settings_page import table_of, table_on_page
 
 pytestmark = pytest.mark.promise("O-4")

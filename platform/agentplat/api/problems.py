@@ -29,6 +29,7 @@ STATUS_OF: Mapping[type[PlatformError], HTTPStatus] = {
     errors.SchemaOutdated: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.GraphUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.GraphRefused: HTTPStatus.CONFLICT,
+    errors.ChildFailed: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 
 _REMEDIES = {

@@ -73,9 +73,12 @@ def address_of(opened: socket.socket) -> str:
 
 
 class HttpServer:
-    """Answers on a socket in a thread of its own, so that the main thread is free for signals."""
+    """Answers on a socket in a thread of its own, so that the main thread is free for signals.
 
-    def __init__(self, app: FastAPI, opened: socket.socket, tls: TlsFiles | None, drain_s: float) -> None:
+    drain_s: seconds that accepted requests get at the end. most_connections: more are turned away, whose bodies would fill memory.
+    """
+
+    def __init__(self, app: FastAPI, opened: socket.socket, tls: TlsFiles | None, *, drain_s: float, most_connections: int) -> None:
         self._config = uvicorn.Config(
             app,
             lifespan="off",
@@ -84,6 +87,7 @@ class HttpServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
+            limit_concurrency=most_connections,
             timeout_graceful_shutdown=max(1, round(drain_s)),
             ssl_certfile=None if tls is None else str(tls.certificate),
             ssl_keyfile=None if tls is None else str(tls.key),

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import track
+
+T = TypeVar("T")
 
 
 class Exit(IntEnum):
@@ -56,3 +63,9 @@ class ServerRefused(Exception):
 def show(answer: Any, text: str, form: Format) -> None:
     """Print an answer in one of its two forms."""
     print(json.dumps(answer, ensure_ascii=False) if form is Format.JSON else text)
+
+
+def with_progress(things: Sequence[T], doing: str) -> Iterable[T]:
+    """The things one after the other, with a bar on a terminal where there are several."""
+    hidden = len(things) < 2 or not sys.stderr.isatty()
+    return track(things, doing, console=Console(stderr=True), transient=True, disable=hidden)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agentplat.cli.outcomes import Exit, FailOn, Format, show
+from agentplat.cli.outcomes import Exit, FailOn, Format, show, with_progress
 from agentplat.cli.remote import Remote, agent_path
 from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.languages import Language
@@ -115,7 +115,7 @@ def _register_publish(app: typer.Typer, connect: Connect) -> None:
         """
         texts = _read(files)
         with connect(server, token_file) as remote:
-            for source, text in texts:
+            for source, text in with_progress(texts, "publishing"):
                 answer = remote.post(
                     "/v1/agents:publish",
                     {"manifest": text, "source": source},
@@ -143,7 +143,7 @@ def _register_preview(app: typer.Typer, connect: Connect) -> None:
         found: list[Mapping[str, Any]] = []
         texts = _read(files)
         with connect(server, token_file) as remote:
-            for source, text in texts:
+            for source, text in with_progress(texts, "previewing"):
                 answer = remote.post("/v1/agents:preview", {"manifest": text, "source": source}, language=language.value)
                 for shown in answer["previews"]:
                     show(shown, _preview_text(shown), form)

@@ -123,3 +123,7 @@ class GraphRefused(PlatformError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"the graph service refused: {reason}")
+
+
+class ChildFailed(PlatformError):
+    """The graph service that the platform runs itself did not start, or ended too often."""

@@ -162,8 +162,11 @@ class SqlOutbox(Outbox):
     @override
     def hasten(self) -> None:
         box = schema.outbox.c
-        late = sa.and_(box.state == EntryState.WAITING.value, box.next_attempt > 0)
-        self._connection.execute(schema.outbox.update().where(late).values(next_attempt=0))
+        late = sa.select(box.id).where(box.state == EntryState.WAITING.value, box.next_attempt > 0).order_by(box.id)
+        # Rows are locked in one order, so that two couriers that do this at once never wait for each other.
+        self._connection.execute(
+            schema.outbox.update().where(box.id.in_(late.with_for_update(skip_locked=True))).values(next_attempt=0)
+        )
 
     @override
     def unsettled(self, agent_ids: Collection[int]) -> dict[int, Entry]:
