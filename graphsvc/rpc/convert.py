@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Sizes, Status
 from graphsvc.domain.limits import Limits
@@ -25,31 +26,29 @@ CHUNK_VERSIONS = 500
 CHUNK_BYTES = 1_000_000
 """A message of an import or export ends with the version that brings it to this size."""
 
+_REMEMBERED = 65_536
+"""Agents and hops whose form on the other side is remembered."""
+
 
 class Unreadable(Exception):
     """An answer has a value that this release does not know, as the server is of a newer one."""
 
 
-def _write_agent(message: pb.AgentRef, agent: AgentRef) -> None:
-    if agent.scope.company is not None:
-        message.company = agent.scope.company
-    if agent.scope.area is not None:
-        message.area = agent.scope.area
-    message.name = agent.name
-
-
 def agent_to_proto(agent: AgentRef) -> pb.AgentRef:
     """An agent for the wire."""
-    message = pb.AgentRef()
-    _write_agent(message, agent)
-    return message
+    return pb.AgentRef(company=agent.scope.company, area=agent.scope.area, name=agent.name)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _agent(name: str, company: str | None, area: str | None) -> AgentRef:
+    return AgentRef(Scope(company, area), name)
 
 
 def agent_from_proto(message: pb.AgentRef) -> AgentRef:
     """An agent of an answer."""
     company = message.company if message.HasField("company") else None
     area = message.area if message.HasField("area") else None
-    return AgentRef(Scope(company, area), message.name)
+    return _agent(message.name, company, area)
 
 
 def declaration_to_proto(declaration: Declaration) -> pb.Declaration:
@@ -103,28 +102,45 @@ def limits_from_proto(message: pb.AppliedLimits) -> Limits:
     return Limits(max_loops=message.max_loops, max_visits=message.max_visits, chain_limit=message.chain_limit)
 
 
+# Most of an answer is the agents and hops of its loops, and the same ones come again and again. Messages put one after the other
+# in serialised form are read as one, their repeated fields joined: so a loop is put together from remembered pieces, which takes a
+# third of the time of filling in its fields.
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _agent_piece(name: str, company: str | None, area: str | None) -> bytes:
+    agent = pb.AgentRef(name=name, company=company, area=area)
+    return pb.Loop(agents=[pb.LoopAgent(agent=agent)]).SerializeToString()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _hop_piece(events: tuple[str, ...] | None, barrier: bool) -> bytes:
+    return pb.Loop(hops=[pb.Hop(events=events or (), hidden=events is None, barrier=barrier)]).SerializeToString()
+
+
+_HIDDEN_AGENT = pb.Loop(agents=[pb.LoopAgent()]).SerializeToString()
+
+
 def _write_loop(message: pb.Loop, loop: Loop) -> None:
-    # Filling fields is more than three times as fast as building each part by keywords, and most of an answer is loops.
+    pieces = [
+        _HIDDEN_AGENT if agent is None else _agent_piece(agent.name, agent.scope.company, agent.scope.area) for agent in loop.agents
+    ]
+    pieces += [_hop_piece(hop.events, hop.barrier) for hop in loop.hops]
+    message.ParseFromString(b"".join(pieces))
     message.length = loop.length
     message.self = loop.is_self
     message.over_chain_limit = loop.over_chain_limit
-    for agent in loop.agents:
-        place = message.agents.add()
-        if agent is not None:
-            _write_agent(place.agent, agent)
-    for hop in loop.hops:
-        step = message.hops.add()
-        step.barrier = hop.barrier
-        if hop.events is None:
-            step.hidden = True
-        else:
-            step.events.extend(hop.events)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _hop(events: tuple[str, ...] | None, barrier: bool) -> Hop:
+    return Hop(events, barrier)
 
 
 def _loop_from_proto(message: pb.Loop) -> Loop:
     return Loop(
-        agents=tuple(agent_from_proto(a.agent) if a.HasField("agent") else None for a in message.agents),
-        hops=tuple(Hop(None if hop.hidden else tuple(hop.events), hop.barrier) for hop in message.hops),
+        agents=tuple([agent_from_proto(place.agent) if place.HasField("agent") else None for place in message.agents]),
+        hops=tuple([_hop(None if hop.hidden else tuple(hop.events), hop.barrier) for hop in message.hops]),
         over_chain_limit=message.over_chain_limit,
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar, cast
+from types import TracebackType
+from typing import Self, TypeVar, cast
 
 from graphsvc.domain.errors import InvalidInput, Violation
 from graphsvc.domain.limits import Limits
@@ -20,28 +20,26 @@ MAX_READER_SCOPES = 1_000
 T = TypeVar("T")
 
 
-class Faults:
-    """Collects the faults of one request."""
+class AllFaults:
+    """A block that reads the parts of a request; it ends with InvalidInput when a part was faulty, naming every fault."""
 
     def __init__(self) -> None:
         self.violations: list[Violation] = []
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None and self.violations:
+            raise InvalidInput(self.violations)
+
     def read(self, part: Callable[[], T]) -> T:
-        """The part's value. A faulty part has none: leaving `all_faults` then raises before the value can be used."""
+        """The part's value. A faulty part has none: the block then ends before the value can be used."""
         try:
             return part()
         except InvalidInput as error:
             self.violations.extend(error.violations)
             return cast(T, None)
-
-
-@contextmanager
-def all_faults() -> Iterator[Faults]:
-    """Raises InvalidInput at the end of the block with every fault that was read within."""
-    faults = Faults()
-    yield faults
-    if faults.violations:
-        raise InvalidInput(faults.violations)
 
 
 def refuse(field: str, reason: str, remedy: str) -> InvalidInput:
@@ -55,7 +53,7 @@ def agent_of(message: pb.AgentRef, given: bool, field: str) -> AgentRef:
         raise refuse(field, "is missing", "name the agent")
     company = message.company if message.HasField("company") else None
     area = message.area if message.HasField("area") else None
-    with all_faults() as faults:
+    with AllFaults() as faults:
         scope = faults.read(lambda: scope_of(company, area, field))
         name = faults.read(lambda: normalise(message.name, f"{field}.name"))
     return AgentRef(scope, name)
@@ -76,7 +74,7 @@ def declaration_of(message: pb.Declaration, given: bool, field: str) -> Declarat
 
 def version_of(message: pb.AgentVersion, field: str, *, may_be_next: bool = False) -> AgentVersion:
     """A checked version. may_be_next: whether number 0 is allowed, which means the agent's next number. Raises InvalidInput."""
-    with all_faults() as faults:
+    with AllFaults() as faults:
         agent = faults.read(lambda: agent_of(message.agent, message.HasField("agent"), f"{field}.agent"))
         number = faults.read(
             lambda: 0 if may_be_next and message.version == 0 else check_number(message.version, f"{field}.version")
@@ -91,7 +89,7 @@ def scopes_of(texts: Sequence[str], field: str) -> tuple[Scope, ...]:
     """Checked scopes. Raises InvalidInput."""
     if len(texts) > MAX_READER_SCOPES:
         raise refuse(field, f"has {len(texts)} scopes", f"name at most {MAX_READER_SCOPES}")
-    with all_faults() as faults:
+    with AllFaults() as faults:
         scopes = [faults.read(partial(parse_scope, text, f"{field}[{i}]")) for i, text in enumerate(texts)]
     return tuple(scopes)
 
@@ -110,7 +108,7 @@ def limits_of(message: pb.Limits) -> AskedLimits:
         max_loops=message.max_loops if message.HasField("max_loops") else None,
         max_visits=message.max_visits if message.HasField("max_visits") else None,
     )
-    with all_faults() as faults:
+    with AllFaults() as faults:
         if asked.max_loops is not None:
             faults.read(partial(Limits, max_loops=asked.max_loops))
         if asked.max_visits is not None:
@@ -137,7 +135,7 @@ class Check:
 
 def check_of(request: pb.CheckVersionRequest) -> Check:
     """Raises InvalidInput with every violation found."""
-    with all_faults() as faults:
+    with AllFaults() as faults:
         return Check(
             agent=faults.read(lambda: agent_of(request.agent, request.HasField("agent"), "agent")),
             declaration=faults.read(lambda: declaration_of(request.declaration, request.HasField("declaration"), "declaration")),
@@ -158,7 +156,7 @@ class Publication:
 
 def publication_of(request: pb.PublishVersionRequest) -> Publication:
     """Raises InvalidInput with every violation found."""
-    with all_faults() as faults:
+    with AllFaults() as faults:
         return Publication(
             version=faults.read(lambda: version_of(request.version, "version")),
             scopes=faults.read(lambda: scopes_of(request.reader, "reader")),
@@ -179,7 +177,7 @@ class Question:
 
 def question_of(request: pb.DescribeAgentRequest) -> Question:
     """Raises InvalidInput with every violation found."""
-    with all_faults() as faults:
+    with AllFaults() as faults:
         return Question(
             agent=faults.read(lambda: agent_of(request.agent, request.HasField("agent"), "agent")),
             scopes=faults.read(lambda: scopes_of(request.reader, "reader")),
@@ -210,7 +208,7 @@ def versions_of(stream: Iterable[pb.ImportVersionsRequest], limits: ImportLimits
     """
     versions: list[AgentVersion] = []
     events = 0
-    with all_faults() as faults:
+    with AllFaults() as faults:
         for count, message in enumerate(stream, start=1):
             _within(count, limits.messages, "messages")
             _within(len(versions) + len(message.versions), limits.versions, "versions")
