@@ -188,6 +188,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _choice(mutants: Sequence[Mutant]) -> list[str]:
+    """The arguments that choose the tests of these mutants' promises, in the places they name if all of them name some."""
+    promises = [part for promise in sorted({mutant.promise for mutant in mutants}) for part in ("--promise", promise)]
+    places = sorted({str(path) for mutant in mutants for path in mutant.tests})
+    return [*promises, *places] if all(mutant.tests for mutant in mutants) else promises
+
+
 def _judge(mutant: Mutant, pristine: Path, bench: _Bench, prepare: Sequence[str]) -> Verdict:
     began = time.perf_counter()
 
@@ -199,7 +206,7 @@ def _judge(mutant: Mutant, pristine: Path, bench: _Bench, prepare: Sequence[str]
         mutant.apply(bench.tree)
     except MutantFault as fault:
         return verdict(Outcome.UNJUDGED, str(fault))
-    arguments = ["-x", "--numprocesses=0", "--promise", mutant.promise, *map(str, mutant.tests)]
+    arguments = ["-x", "--numprocesses=0", *_choice([mutant])]
     compiled = f"compiled-{mutant.id}" if mutant.file.is_relative_to(KERNELS) else "compiled"
     run = bench.pytest(arguments, mutant.timeout_s, prepare=prepare, compiled=compiled)
     if run.status is None:
@@ -224,8 +231,7 @@ def judge(mutants: Iterable[Mutant], checkout: Path, *, prepare: Sequence[str] =
         pristine = Path(folder) / "pristine"
         shutil.copytree(checkout, pristine, ignore=_NOT_COPIED, symlinks=True)
         benches[0].lay(pristine)
-        promises = [part for promise in sorted({mutant.promise for mutant in chosen}) for part in ("--promise", promise)]
-        unchanged = benches[0].pytest([f"--numprocesses={workers}", *promises], UNCHANGED_TIMEOUT_S, prepare=prepare)
+        unchanged = benches[0].pytest([f"--numprocesses={workers}", *_choice(chosen)], UNCHANGED_TIMEOUT_S, prepare=prepare)
         if unchanged.status != 0:
             raise MutantFault(f"the tests do not pass on the unchanged tree (status {unchanged.status}):\n{unchanged.output}")
         free: SimpleQueue[_Bench] = SimpleQueue()
