@@ -77,7 +77,9 @@ FILES: dict[str, Bad] = {
     "a line that is a text": line("bad", ":2", "line", "is of type str"),
     "a line that is null": line(None, ":2", "line", "is of type NoneType"),
     "a field twice": text(b'{"agent": "a", "agent": "b"}\n', ":2", "agent", "give every field once"),
-    "a field twice in a contract": text(b'{"agent": "a", "emits": [{"event": "x", "event": "y"}]}\n', ":2", "event", "is given twice"),
+    "a field twice in a contract": text(
+        b'{"agent": "a", "emits": [{"event": "x", "event": "y"}]}\n', ":2", "event", "is given twice"
+    ),
     "not a number": text(b'{"agent": "a", "version": NaN}\n', ":2", "line", "has NaN, which is not JSON"),
     "infinity": text(b'{"agent": "a", "version": -Infinity}\n', ":2", "line", "has -Infinity"),
     "a number with ten thousand digits": text(b'{"agent": ' + b"9" * 10_000 + b"}\n", ":2", "line", "use shorter numbers"),
@@ -126,9 +128,13 @@ FILES: dict[str, Bad] = {
         "emits", "and listens have 1001 events together", emits=[f"e{i}" for i in range(501)], listens=[f"h{i}" for i in range(500)]
     ),
     "a contract without event": declared("emits[0].event", "name the event", emits=[{"context": "x"}]),
-    "a contract with another field": declared("emits[0].body", "use event, context and artifacts", emits=[{"event": "x", "body": 1}]),
+    "a contract with another field": declared(
+        "emits[0].body", "use event, context and artifacts", emits=[{"event": "x", "body": 1}]
+    ),
     "a context that is a number": declared("emits[0].context", "write a text", emits=[{"event": "x", "context": 1}]),
-    "artifacts that are a text": declared("emits[0].artifacts", "write a list of artifact names", emits=[{"event": "x", "artifacts": "y"}]),
+    "artifacts that are a text": declared(
+        "emits[0].artifacts", "write a list of artifact names", emits=[{"event": "x", "artifacts": "y"}]
+    ),
     "an artifact twice": declared("emits[0].artifacts[1]", "name it once", emits=[{"event": "x", "artifacts": ["y", "y"]}]),
     "triggers that are a number": declared("listens", "is not a list", listens=7),
     "a trigger with a contract": declared("listens[0]", "is of type dict", listens=[{"event": "x"}]),
@@ -143,7 +149,9 @@ FILES: dict[str, Bad] = {
     "an agent twice": text(GOOD, ":2", "agent", "give every agent once"),
     # Manifests
     "a manifest without kind": manifest("{}", ":1:1", "kind", "add 'kind:'", head="apiVersion: agentplat/v1\n# no kind"),
-    "a manifest of another kind": manifest("{}", ":2:7", "kind", "write 'kind: Agent'", head="apiVersion: agentplat/v1\nkind: Robot"),
+    "a manifest of another kind": manifest(
+        "{}", ":2:7", "kind", "write 'kind: Agent'", head="apiVersion: agentplat/v1\nkind: Robot"
+    ),
     "a manifest of another version": manifest("{}", ":1:13", "apiVersion", "agentplat/v1", head="apiVersion: v2\nkind: Agent"),
     "a manifest with a field twice": manifest("{emits: [], emits: []}", ":4:19", "spec.emits", "keep one of them"),
     "a manifest with an unknown field": manifest("{emit: []}", ":4:8", "spec.emit", "use emits, listens, driver"),
@@ -151,10 +159,14 @@ FILES: dict[str, Bad] = {
     "a manifest with a merge key": manifest("{<<: {}}", ":4:8", "spec.<<", "write the fields out"),
     "a manifest with a tag": manifest("!!python/object:os.system {}", ":4:7", "spec", "leave tags out"),
     "a manifest with an alias of nothing": manifest("{emits: *x}", ":4:15", "spec.emits", "write the value out"),
-    "a manifest with an area alone": manifest("{}", ":3:29", "metadata.area", "give the company too", metadata="{name: bad, area: x}"),
+    "a manifest with an area alone": manifest(
+        "{}", ":3:29", "metadata.area", "give the company too", metadata="{name: bad, area: x}"
+    ),
     "a manifest that is no YAML": manifest("{", ":5:1", "document", "is not YAML"),
     "a manifest indented with a tab": Bad(".yml", b"kind:\n\tAgent\n", ":2:1", "document", "indent with spaces"),
-    "a manifest with a bad event": manifest("{emits: [{event: a/b, artifacts: [x, x]}]}", ":4:44", "spec.emits[0].artifacts[1]", "name it once"),
+    "a manifest with a bad event": manifest(
+        "{emits: [{event: a/b, artifacts: [x, x]}]}", ":4:44", "spec.emits[0].artifacts[1]", "name it once"
+    ),
     "an empty manifest": Bad(".yaml", b"", ":1:1", "document", "has no manifest"),
     # Parquet
     "Parquet that is none": Bad(".parquet", b"PAR1 or so", "", "file", "is not readable Parquet"),
@@ -211,7 +223,11 @@ FLAGS: dict[str, tuple[list[str], str, str]] = {
     "an agent and every agent": (["check", TEAM, "--agent", "a", "--every-agent"], "command line: --agent", "give one of the two"),
     "an agent that is not there": (["check", TEAM, "--agent", "nobody"], "command line: --agent", "one of them declares"),
     "an agent of another scope": (["check", TEAM, "--agent", "globex:triage"], "command line: --agent", "is not in the files"),
-    "an ambiguous agent": (["check", TEAM, "--agent", "developer"], "command line: --agent", "write one of acme/platform:developer"),
+    "an ambiguous agent": (
+        ["check", TEAM, "--agent", "developer"],
+        "command line: --agent",
+        "write one of acme/platform:developer",
+    ),
     "a bad scope of a reader": (["check", TEAM, "--every-agent", "--reader", "a/b/c"], "command line: --reader.area", "has a '/'"),
     "an empty scope of a reader": (["check", TEAM, "--every-agent", "--reader", ""], "command line: --reader.company", "is empty"),
     "a bad scope to export": (["export", "--store", "memory:", "--scope", "acme/"], "command line: --scope.area", "is empty"),
@@ -221,12 +237,20 @@ FLAGS: dict[str, tuple[list[str], str, str]] = {
     "a token for a store": (["export", "--store", "memory:", "--token-file", "t"], "command line: --token-file", "leave it out"),
     "encryption of a store": (["export", "--store", "memory:", "--tls"], "command line: --tls", "name a service with --server"),
     "a token file that is not there": (["export", "--server", "x:1", "--token-file", "none"], "command line: --token-file", "path"),
-    "a certificate without key": (["export", "--server", "x:1", "--tls-certificate", TEAM], "command line: --tls-certificate", "give both"),
+    "a certificate without key": (
+        ["export", "--server", "x:1", "--tls-certificate", TEAM],
+        "command line: --tls-certificate",
+        "give both",
+    ),
     "an authority that is not there": (["export", "--server", "x:1", "--tls-ca", "none"], "command line: --tls-ca", "can be read"),
     "a store of no kind": (["export", "--store", "oracle://x"], "store", "use 'memory:'"),
     "a store file that is not there": (["export", "--store", "sqlite:///none.db"], "store", "name the file of a store"),
     "an output of no kind": (["generate", "--shape", "ring", "--output", "ring.csv"], "ring.csv: file", "name it .jsonl"),
-    "an output folder that is not there": (["generate", "--shape", "ring", "--output", "no/ring.jsonl"], "no/ring.jsonl: file", "give a path"),
+    "an output folder that is not there": (
+        ["generate", "--shape", "ring", "--output", "no/ring.jsonl"],
+        "no/ring.jsonl: file",
+        "give a path",
+    ),
 }
 
 
@@ -289,7 +313,11 @@ def test_a_message_about_bad_input_cannot_steer_a_terminal_or_grow_without_bound
 @pytest.mark.promise("G-24")
 @pytest.mark.parametrize("ending", [".jsonl", ".yaml", ".parquet"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-@given(content=st.binary(max_size=60) | st.text(max_size=40).map(str.encode) | st.sampled_from([b"{}", b"[", b"PAR1PAR1", b"\0", b"- \n? "]))
+@given(
+    content=st.binary(max_size=60)
+    | st.text(max_size=40).map(str.encode)
+    | st.sampled_from([b"{}", b"[", b"PAR1PAR1", b"\0", b"- \n? "])
+)
 def test_a_file_of_any_bytes_is_read_or_refused_without_a_fault_of_ours(ending: str, content: bytes, tmp_path: Path) -> None:
     file = tmp_path / f"any{ending}"
     file.write_bytes(content)

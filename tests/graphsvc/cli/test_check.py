@@ -25,7 +25,7 @@ SHOWN = {
     "every-agent": ("--every-agent",),
     "two-readers": ("--agent", "triage", "--reader", "acme/support", "--reader", "globex"),
     "json": ("--agent", "acme/platform:developer", "--reader", "acme", "--format", "json"),
-    "json-lines": ("--every-agent", "--format", "jsonl"),
+    "json-lines": ("--every-agent", "--reader", "acme", "--reader", "globex", "--format", "jsonl"),
 }
 
 
@@ -177,4 +177,6 @@ def test_every_agent_of_a_real_catalogue_lies_on_the_loops_that_others_found(nam
     assert len(found) == len(file.read_text(encoding="utf-8").splitlines())
     expected = {agent: answers[agent]["loops"] if agent in answers else [] for agent in found}
     assert {agent: loops[:MOST_ANSWERED] for agent, loops in found.items()} == expected
-    assert {agent: len(loops) for agent, loops in found.items() if loops} == {agent: a["total"] for agent, a in answers.items() if a["total"]}
+    assert {agent: len(loops) for agent, loops in found.items() if loops} == {
+        agent: a["total"] for agent, a in answers.items() if a["total"]
+    }

@@ -138,5 +138,7 @@ except InvalidInput as error:
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.stderr == ""
-    assert re.search(r"pyarrow, which (reads|writes) it, is not installed; install it with: pip install 'loopwarden\[parquet\]'$", done.stdout)
+    assert re.search(
+        r"pyarrow, which (reads|writes) it, is not installed; install it with: pip install 'loopwarden\[parquet\]'$", done.stdout
+    )
     assert path.read_bytes() == b"PAR1"

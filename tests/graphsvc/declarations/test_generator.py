@@ -139,13 +139,17 @@ def test_scopes_of_every_kind_occur():
 
 def test_a_million_agents_are_streamed():
     catalogue = generate(Shape.GIANT, 1_000_000, 1)
-    bytes_held = sum(getattr(catalogue, name).nbytes for name in catalogue.__slots__ if isinstance(getattr(catalogue, name), np.ndarray))
+    bytes_held = sum(
+        getattr(catalogue, name).nbytes for name in catalogue.__slots__ if isinstance(getattr(catalogue, name), np.ndarray)
+    )
     assert bytes_held < 100 * 1_000_000
     assert len(list(itertools.islice(catalogue.versions(), 10))) == 10
 
 
 @pytest.mark.promise("G-24")
-@pytest.mark.parametrize(("agents", "seed", "field"), [(1, 0, "agents"), (-5, 0, "agents"), (MAX_AGENTS + 1, 0, "agents"), (2, -1, "seed")])
+@pytest.mark.parametrize(
+    ("agents", "seed", "field"), [(1, 0, "agents"), (-5, 0, "agents"), (MAX_AGENTS + 1, 0, "agents"), (2, -1, "seed")]
+)
 def test_sizes_and_seeds_out_of_bounds_are_refused(agents, seed, field):
     with pytest.raises(InvalidInput) as caught:
         generate(Shape.RING, agents, seed)

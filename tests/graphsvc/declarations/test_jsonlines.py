@@ -136,8 +136,10 @@ def test_any_bytes_are_read_or_refused(pieces):
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["agent", "company", "area", "emits", "listens", "version", "event", "x"]), inner),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["agent", "company", "area", "emits", "listens", "version", "event", "x"]), inner)
+        ),
         max_leaves=12,
     )
 )

@@ -35,7 +35,10 @@ def test_events_may_be_names_or_structs():
     columns = {"agent": ["a", "b"], "company": ["acme", None], "listens": [["x"], None], "version": [None, 4]}
     names = stored({**columns, "emits": [["one"], []]})
     structs = stored({**columns, "emits": [[{"event": "one", "context": None, "artifacts": None}], []]})
-    expected = [(1, AgentVersion(parse_agent("acme:a"), 0, declare(["one"], ["x"]))), (2, AgentVersion(parse_agent("*:b"), 4, declare([], [])))]
+    expected = [
+        (1, AgentVersion(parse_agent("acme:a"), 0, declare(["one"], ["x"]))),
+        (2, AgentVersion(parse_agent("*:b"), 4, declare([], []))),
+    ]
     assert read(names) == read(structs) == expected
 
 

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from graphsvc.domain.model import AgentVersion, declare
 from graphsvc.domain.names import AgentRef, Scope
 
-_INNER = "ab0-._ :/*\"\\#é東ק😀\u00a0"
-_OUTER = "ab0-._:/*\"\\#é東ק😀"
+_INNER = 'ab0-._ :/*"\\#é東ק😀\u00a0'
+_OUTER = 'ab0-._:/*"\\#é東ק😀'
 
-names = st.text(_OUTER, min_size=1, max_size=2) | st.builds("".join, st.tuples(st.sampled_from(_OUTER), st.text(_INNER), st.sampled_from(_OUTER)))
+names = st.text(_OUTER, min_size=1, max_size=2) | st.builds(
+    "".join, st.tuples(st.sampled_from(_OUTER), st.text(_INNER), st.sampled_from(_OUTER))
+)
 _parts = st.text("ab0-._#é東ק😀", min_size=1, max_size=8)
 scopes = st.just(Scope()) | st.builds(Scope, _parts, st.none() | _parts)
 _contracts = st.fixed_dictionaries(
