@@ -112,8 +112,11 @@ def _telemetry(settings: Settings, store: Store) -> Iterator[tuple[Telemetry, st
 
 
 @contextmanager
-def _serving(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
-    """A server that answers until the block ends, then finishes what it accepted."""
+def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
+    """A server that answers until the block ends, then finishes what it accepted.
+
+    Raises InvalidInput, StoreUnavailable, SchemaOutdated.
+    """
     log = structlog.get_logger()
     tls = None
     if settings.tls_certificate and settings.tls_key:
@@ -160,7 +163,7 @@ def run_server(flags: Mapping[str, str], config: Path | None, announce: Announce
     settings = load(flags, config)
     configure_logging(settings.log_level, settings.log_format)
     stop = _told_to_stop()
-    with _serving(settings) as (server, ready):
+    with answering(settings) as (server, ready):
         announce(ready)
         while not stop.wait(_WATCH_S) and server.alive:
             pass
@@ -179,7 +182,7 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
         try:
             address = str(supervisor.start(GRAPH_START_S)["address"])
             own = {"database_url": home.database_url, "signing_key": home.signing_key, "graph_target": address}
-            with _serving(settings.model_copy(update=own)) as (server, ready):
+            with answering(settings.model_copy(update=own)) as (server, ready):
                 announce(replace(ready, token_file=str(home.token_file)))
                 while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed:
                     pass

@@ -19,7 +19,7 @@ from graphsvc.rpc.auth import BearerTokens
 from graphsvc.rpc.interceptor import Front
 from graphsvc.rpc.keys import key_source
 from graphsvc.rpc.requests import ImportLimits
-from graphsvc.rpc.server import Bounds, GraphServer
+from graphsvc.rpc.server import Bounds, GraphServer, TlsFiles
 from graphsvc.rpc.servicer import GraphServicer
 from graphsvc.service import GraphService
 from graphsvc.store.opening import open_store
@@ -47,10 +47,17 @@ class Remembering:
 class GraphHost:
     """Starts and stops the service; what it published stays in its log."""
 
-    def __init__(self, folder: Path, public_key: Path, limits: Limits, tracing: TracerProvider | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        public_key: Path,
+        limits: Limits,
+        tracing: TracerProvider | None = None,
+        tls: TlsFiles | None = None,
+    ) -> None:
         self.store_url = f"sqlite:///{folder / 'graphsvc.db'}"
         self.authenticator = Remembering(BearerTokens(key_source(str(public_key)), ISSUER, AUDIENCE))
-        self._tracing = tracing
+        self._tracing, self._tls = tracing, tls
         self._policy = LimitPolicy(default=limits, ceiling=limits)
         self._running: tuple[GraphServer, GraphService] | None = None
         self.address = f"127.0.0.1:{_free_port()}"
@@ -66,7 +73,7 @@ class GraphHost:
             streams=StreamSlots(6, 6),
             default_deadline_s=60,
         )
-        server = GraphServer(front, _BOUNDS, self.address, None)
+        server = GraphServer(front, _BOUNDS, self.address, self._tls)
         service = GraphService(open_store(self.store_url), self._policy)
         server.start(GraphServicer(service=service, telemetry=telemetry, import_limits=_IMPORTS, software_version="test"))
         server.ready()

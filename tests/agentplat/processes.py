@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -14,6 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
+from unittest.mock import patch
+
+import pytest
+from agentplat.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 300.0
@@ -41,8 +47,8 @@ class Done:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def agentplat(*arguments: object, cwd: Path, **variables: str) -> Done:
-    """Run a command to its end."""
+def process(*arguments: object, cwd: Path, **variables: str) -> Done:
+    """Run a command to its end as a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "agentplat", *map(str, arguments)],
         cwd=cwd,
@@ -53,6 +59,21 @@ def agentplat(*arguments: object, cwd: Path, **variables: str) -> Done:
         check=False,
     )
     return Done(status=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def command(*arguments: object, cwd: Path, **variables: str) -> Done:
+    """Run a command that serves nothing to its end, in this process: a start takes a second, and longer on a busy machine."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, environment(**variables), clear=True),
+        patch.object(sys, "argv", ["agentplat", *map(str, arguments)]),
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ending,
+    ):
+        main()
+    return Done(status=int(ending.value.code or 0), out=out.getvalue(), err=err.getvalue())
 
 
 @dataclass(frozen=True, kw_only=True)

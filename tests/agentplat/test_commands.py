@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,19 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from agentplat.cli.outcomes import Format
+from agentplat.domain.errors import InvalidInput
 from agentplat.domain.registry import ReportState
+from agentplat.running import answering
+from agentplat.settings import load
+from agentplat.signing import make_key
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.agentplat.graph_host import silent_address
-from tests.agentplat.processes import END_S, Done, Server, agentplat, server, up
+from tests.agentplat.processes import END_S, Done, Server, command, process, server, up
 from tests.agentplat.world import manifest, manifests, wait_until
+from tests.graphsvc.rpc.signing import Authority
 
 DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 COMMANDS = [
@@ -39,15 +48,24 @@ def _write(folder: Path, name: str, text: str) -> Path:
 
 
 def _ask(running: Server, *arguments: object, cwd: Path) -> Done:
-    return agentplat(*arguments, "--server", running.url, "--token-file", running.ready["token_file"], cwd=cwd)
+    return command(*arguments, "--server", running.url, "--token-file", running.ready["token_file"], cwd=cwd)
 
 
 @pytest.mark.promise("O-2")
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_has_help_with_an_example(command: list[str], tmp_path: Path) -> None:
-    done = agentplat(*command, "--help", cwd=tmp_path)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(words: list[str], tmp_path: Path) -> None:
+    done = command(*words, "--help", cwd=tmp_path)
     assert done.status == 0
-    assert f"Example: agentplat {' '.join(command)}" in " ".join(done.out.split())
+    assert f"Example: agentplat {' '.join(words)}" in " ".join(done.out.split())
+
+
+@pytest.mark.promise("O-2")
+def test_a_command_is_a_process_that_ends_with_its_status(running: Server, tmp_path: Path) -> None:
+    file = _write(tmp_path, "a.yaml", manifest("process:a", ["process.x"], ["process.x"]))
+    done = process("publish", file, "--server", running.url, "--token-file", running.ready["token_file"], cwd=tmp_path)
+    assert (done.status, done.err, "  a → a (the platform never starts an agent" in done.out) == (0, "", True)
+    wrong = process("publish", "missing.yaml", cwd=tmp_path)
+    assert (wrong.status, wrong.out, wrong.err.startswith("error: missing.yaml: cannot be read")) == (2, "", True)
 
 
 @pytest.mark.promise("O-2", "P-4", "P-9")
@@ -78,7 +96,8 @@ def test_publishing_warns_in_three_languages_and_ends_well(running: Server, tmp_
     ("listens", "fail_on", "status"),
     [
         ([], "never", 0),
-        ([], "notice", 1),
+        (["exit.unfed"], "self", 0),
+        (["exit.unfed"], "notice", 1),
         (["exit.code"], "never", 0),
         (["exit.code"], "loop", 0),
         (["exit.code"], "self", 1),
@@ -134,21 +153,21 @@ def test_one_faulty_file_keeps_all_back_and_every_fault_is_told(running: Server,
 def test_wrong_use_and_silence_have_their_own_endings(running: Server, tmp_path: Path) -> None:
     file = _write(tmp_path, "a.yaml", manifest("ending:a", ["x"]))
     guess = _write(tmp_path, "guess.token", "apt_guess\n")
-    assert agentplat("publish", file, "--server", running.url, cwd=tmp_path).status == 2
-    refused = agentplat("publish", file, "--server", running.url, "--token-file", guess, cwd=tmp_path)
+    assert command("publish", file, "--server", running.url, cwd=tmp_path).status == 2
+    refused = command("publish", file, "--server", running.url, "--token-file", guess, cwd=tmp_path)
     assert (refused.status, "send a valid token" in refused.err) == (2, True)
-    silent = agentplat("publish", file, "--server", "http://127.0.0.1:9", "--token-file", guess, cwd=tmp_path)
+    silent = command("publish", file, "--server", "http://127.0.0.1:9", "--token-file", guess, cwd=tmp_path)
     assert (silent.status, "did not answer" in silent.err) == (4, True)
-    assert agentplat("publish", file, "--server", "nonsense", "--token-file", guess, cwd=tmp_path).status == 2
-    assert agentplat("publish", cwd=tmp_path).status == 2
-    assert agentplat("nothing", cwd=tmp_path).status == 2
-    unknown = agentplat("user", "list", cwd=tmp_path, AGENTPLAT_LISEN="127.0.0.1:1")
+    assert command("publish", file, "--server", "nonsense", "--token-file", guess, cwd=tmp_path).status == 2
+    assert command("publish", cwd=tmp_path).status == 2
+    assert command("nothing", cwd=tmp_path).status == 2
+    unknown = command("user", "list", cwd=tmp_path, AGENTPLAT_LISEN="127.0.0.1:1")
     assert (unknown.status, "did you mean AGENTPLAT_LISTEN?" in unknown.err) == (2, True)
 
 
 @pytest.mark.promise("P-2")
 def test_the_schema_is_printed_without_any_server(tmp_path: Path) -> None:
-    done = agentplat("schema", cwd=tmp_path)
+    done = command("schema", cwd=tmp_path)
     assert done.status == 0
     assert json.loads(done.out)["properties"]["kind"]["const"] == "Agent"
 
@@ -170,7 +189,7 @@ def test_people_are_managed_at_the_host_and_their_tokens_work_at_once(running: S
     database = f"sqlite:///{Path(running.ready['token_file']).parent / 'agentplat.db'}"
 
     def user(*arguments: object) -> Done:
-        return agentplat("user", *arguments, "--database-url", database, "--format", "json", cwd=tmp_path)
+        return command("user", *arguments, "--database-url", database, "--format", "json", cwd=tmp_path)
 
     assert user("add", "hosted:ana").answers == [{"person": "hosted:ana", "grants": []}]
     assert user("add", "hosted:ana").status == 2
@@ -180,10 +199,10 @@ def test_people_are_managed_at_the_host_and_their_tokens_work_at_once(running: S
     assert user("token", "hosted:ana", "--name", "other", "--out", "ana.token").status == 2
     file = _write(tmp_path, "a.yaml", manifest("hosted:a", ["x"]))
     publish = ("publish", file, "--server", running.url, "--token-file", "ana.token")
-    assert agentplat(*publish, cwd=tmp_path).status == 0
+    assert command(*publish, cwd=tmp_path).status == 0
     assert {"person": "hosted:ana", "grants": [{"role": "author", "scope": "hosted"}]} in user("list").answers
     assert user("revoke-token", "hosted:ana", "laptop").status == 0
-    assert agentplat(*publish, cwd=tmp_path).status == 2
+    assert command(*publish, cwd=tmp_path).status == 2
     assert user("revoke", "hosted:ana", "author", "hosted").answers == [{"person": "hosted:ana", "grants": []}]
 
 
@@ -193,7 +212,7 @@ def test_up_ends_on_sigterm_and_finds_everything_again(tmp_path: Path) -> None:
     with up(tmp_path) as first:
         assert _ask(first, "publish", file, cwd=tmp_path).status == 0
         token = Path(first.ready["token_file"]).read_text(encoding="utf-8")
-        taken = agentplat("up", "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0", cwd=tmp_path)
+        taken = process("up", "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0", cwd=tmp_path)
         assert (taken.status, "is in use by another `agentplat up`" in taken.err) == (2, True)
         children = psutil.Process(first.process.pid).children(recursive=True)
         assert first.stop() == 0
@@ -235,54 +254,84 @@ def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_miss
 
 @pytest.mark.promise("O-5")
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("changed", "told"),
     [
-        (["--listen", "0.0.0.0:0"], "which other machines reach, but nothing is encrypted"),
-        (["--listen", "nowhere"], "write HOST:PORT"),
-        (["--metrics-listen", "0.0.0.0:0"], "metrics ask for no token"),
-        (["--signing-key", "missing.pem"], "signing_key: cannot be read"),
-        (["--tls-certificate", "no.pem", "--tls-key", "no.pem"], "tls_certificate: cannot be used"),
-        (["--database-url", "mysql://x/y"], "database_url: begins with 'mysql'"),
-        (["--graph-ca", "no.pem"], "graph_ca"),
+        ({"listen": "0.0.0.0:0"}, "which other machines reach, but nothing is encrypted"),
+        ({"listen": "nowhere"}, "write HOST:PORT"),
+        ({"listen": "127.0.0.1:99999"}, "write HOST:PORT"),
+        ({"metrics_listen": "0.0.0.0:0"}, "metrics ask for no token"),
+        ({"signing_key": "missing.pem"}, "signing_key: cannot be read"),
+        ({"signing_key": "rsa.pem"}, "use an Ed25519 key"),
+        ({"tls_certificate": "no.pem", "tls_key": "no.pem"}, "tls_certificate: cannot be used"),
+        ({"database_url": "mysql://x/y"}, "database_url: begins with 'mysql'"),
+        ({"graph_ca": "no.pem"}, "graph_ca: no.pem cannot be read"),
     ],
 )
-def test_a_server_that_would_leave_a_door_open_or_cannot_work_does_not_start(tmp_path: Path, flags: list[str], told: str) -> None:
-    database = f"sqlite:///{tmp_path / 'a.db'}"
-    assert agentplat("migrate", "--database-url", database, cwd=tmp_path).status == 0
+def test_a_server_that_would_leave_a_door_open_or_cannot_work_does_not_start(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     _make_key(tmp_path)
-    usual = ["--listen", "127.0.0.1:0", "--database-url", database, "--signing-key", "key.pem"]
-    done = agentplat("serve", *usual, *flags, cwd=tmp_path)
-    assert done.status == 2
-    assert told in done.err
+    rsa_key = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+    (tmp_path / "rsa.pem").write_bytes(rsa_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    usual = {"listen": "127.0.0.1:0", "database_url": sqlite_url, "signing_key": "key.pem"}
+    with pytest.raises(InvalidInput) as refusal, answering(load({**usual, **changed}, None)):
+        pass
+    assert told in str(refusal.value)
 
 
+@pytest.mark.promise("O-5")
+def test_an_address_in_use_is_refused(sqlite_url: str, tmp_path: Path) -> None:
+    _make_key(tmp_path)
+    usual = {"database_url": sqlite_url, "signing_key": str(tmp_path / "key.pem")}
+    with silent_address() as taken:
+        for name in ("listen", "metrics_listen"):
+            settings = load({"listen": "127.0.0.1:0", **usual, name: taken}, None)
+            with pytest.raises(InvalidInput, match=f"{name}: .*cannot be listened on"), answering(settings):
+                pass
+
+
+@pytest.mark.promise("O-2")
 def test_a_server_does_not_start_on_a_database_without_the_schema(tmp_path: Path) -> None:
     _make_key(tmp_path)
-    done = agentplat("serve", "--database-url", f"sqlite:///{tmp_path / 'a.db'}", "--signing-key", "key.pem", cwd=tmp_path)
+    done = process("serve", "--database-url", f"sqlite:///{tmp_path / 'a.db'}", "--signing-key", "key.pem", cwd=tmp_path)
     assert (done.status, "run `agentplat migrate` once" in done.err) == (2, True)
 
 
-def _make_key(folder: Path) -> None:
-    from agentplat.signing import make_key  # noqa: PLC0415
+@pytest.mark.promise("O-5")
+def test_an_encrypted_server_may_be_reached_by_others_and_tells_its_address(sqlite_url: str, tmp_path: Path) -> None:
+    _make_key(tmp_path)
+    authority = Authority(tmp_path, "issuer")
+    issued = authority.issue("localhost", ("localhost",))
+    files = {"tls_certificate": str(issued.certificate), "tls_key": str(issued.key)}
+    usual = {"database_url": sqlite_url, "signing_key": str(tmp_path / "key.pem"), "listen": "0.0.0.0:0"}
+    with answering(load({**usual, **files}, None)) as (_, ready):
+        port = ready.address.rpartition(":")[2]
+        trusted = ssl.create_default_context(cafile=authority.certificate)
+        assert httpx.get(f"https://localhost:{port}/healthz", verify=trusted, timeout=END_S).json() == {"status": "ok"}
+    assert ready.encrypted
+    assert "https://0.0.0.0:" in ready.line(Format.TEXT)
 
+
+def _make_key(folder: Path) -> None:
     make_key(folder / "key.pem")
 
 
 @pytest.mark.promise("P-6", "O-2")
 def test_a_version_is_stored_and_publish_ends_well_whatever_the_graph_service_does(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'a.db'}"
-    agentplat("migrate", "--database-url", database, cwd=tmp_path)
+    command("migrate", "--database-url", database, cwd=tmp_path)
     _make_key(tmp_path)
     for arguments in (["add", "*:root"], ["grant", "*:root", "author", "*"], ["token", "*:root", "--out", "root.token"]):
-        assert agentplat("user", *arguments, "--database-url", database, cwd=tmp_path).status == 0
+        assert command("user", *arguments, "--database-url", database, cwd=tmp_path).status == 0
     file = _write(tmp_path, "a.yaml", manifest(DEVELOPER, ["code"]))
     with silent_address() as deaf:
         flags = ["--listen", "127.0.0.1:0", "--database-url", database, "--signing-key", "key.pem", "--graph-target", deaf]
         quick = ["--verify-timeout-s", "0.3", "--check-timeout-s", "0.3", "--call-timeout-s", "0.3"]
         with server("agentplat", "serve", *flags, *quick, errors=tmp_path / "serve.log") as running:
             asked = ("--server", running.url, "--token-file", "root.token")
-            done = agentplat("publish", file, *asked, cwd=tmp_path)
+            done = command("publish", file, *asked, cwd=tmp_path)
             assert done.status == 0
             assert "This version was not verified, because the graph service did not answer." in done.out
-            assert agentplat("preview", file, *asked, cwd=tmp_path).status == 4
+            assert command("preview", file, *asked, cwd=tmp_path).status == 4
             assert running.stop() == 0
