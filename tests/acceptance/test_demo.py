@@ -1,0 +1,50 @@
+"""The demonstration, run to its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agentplat.processes import END_S, ROOT, START_S, environment
+
+HIDDEN_IN = {
+    "English": "an agent outside your access",
+    "Portuguese": "um agente fora do seu acesso",
+    "Hebrew": "סוכן שמחוץ לגישה שלכם",
+}
+ISOLATES = str.maketrans("", "", "\u2066\u2067\u2068\u2069")
+
+
+def _path(line: str) -> list[str]:
+    """The agents of a loop as the line shows them; the barrier's mark is left out."""
+    return line.translate(ISOLATES).partition("(")[0].strip().split(" → ")
+
+
+@pytest.mark.promise("O-1", "P-9")
+def test_the_demonstration_ends_by_itself_and_tells_a_reader_of_a_hidden_agent_only_that_there_is_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py")],
+        cwd=tmp_path,
+        env=environment(DEMO_EXIT="1"),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=START_S + 2 * END_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+    parts = dict(part.split("\n", 1) for part in done.stdout.split("\n== ")[1:])
+    warnings = {title: [_path(line) for line in part.splitlines() if " → " in line] for title, part in parts.items()}
+    [published] = [paths for title, paths in warnings.items() if title.startswith("Publishing it")]
+    assert len(published) == 5
+    assert [HIDDEN_IN["English"] in path for path in published] == [False] * 4 + [True]
+    assert ["scanner" in path for path in published] == [False] * 3 + [True, False]
+    for language, hidden in HIDDEN_IN.items():
+        title = f"The same report for a reader of acme/platform alone, in {language}"
+        way = ["developer", "reviewer", "tester", "releaser", hidden, "developer"]
+        assert warnings[title] == [[*way[:2], way[0]], [*way[:3], way[0]], way, way, way]
+        for name in ("integrator", "scanner", "globex", "acme/docs"):
+            assert name not in parts[title]
