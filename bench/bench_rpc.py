@@ -32,7 +32,7 @@ from graphsvc.rpc.requests import ImportLimits
 from graphsvc.rpc.servicer import GraphServicer
 from graphsvc.service import GraphService
 from graphsvc.store.memory import MemoryStore
-from graphsvc.telemetry import Telemetry
+from graphsvc.telemetry import Telemetry, configure_logging
 from graphsvc.v1 import graph_pb2 as pb
 from graphsvc.v1 import graph_pb2_grpc
 
@@ -51,6 +51,7 @@ def load(agents: int, edges: int, seed: int) -> tuple[GraphService, list[AgentVe
 
 def serve(service: GraphService) -> None:
     """Print the port, then answer until standard input ends."""
+    configure_logging("error", "json")  # a line for each call would fill the pipe of standard output, and then block
     telemetry = Telemetry(None)
     front = Front(
         authenticator=Anyone(),
