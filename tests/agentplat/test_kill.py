@@ -25,7 +25,7 @@ from graphsvc.store.opening import open_store as open_log
 from tests.agentplat.processes import END_S, Server, server
 from tests.agentplat.world import manifest, ref, wait_until
 
-ROUNDS = 6
+ROUNDS = 4
 AGENTS = [f"acme/platform:agent{i}" for i in range(3)]
 
 
