@@ -43,23 +43,23 @@ class Publisher:
 
     def run(self) -> None:
         """Publish until told to stop; `events` has one for each version acknowledged."""
-        while not self.stopping.is_set():
-            number = len(self.events) + 1
-            event = f"{self.agent}.{number}"
-            try:
-                answer = self._post(manifest(self.agent, [event], [f"{self.agent}.{number - 1}"]))
-            except httpx.HTTPError:
-                self.stopping.wait(0.02)
-                continue
-            assert answer.status_code == 200, answer.text
-            [version] = answer.json()["versions"]
-            assert (version["agent"], version["version"]) == (self.agent, number)
-            self.states.add(version["state"])
-            self.events.append(event)
+        with httpx.Client(headers={"Authorization": f"Bearer {self.token}"}, timeout=END_S) as client:
+            while not self.stopping.is_set():
+                try:
+                    self._publish_next(client)
+                except httpx.HTTPError:
+                    self.stopping.wait(0.02)
 
-    def _post(self, text: str) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.post(f"http://{self.address}/v1/agents:publish", json={"manifest": text}, headers=headers, timeout=END_S)
+    def _publish_next(self, client: httpx.Client) -> None:
+        number = len(self.events) + 1
+        event = f"{self.agent}.{number}"
+        body = {"manifest": manifest(self.agent, [event], [f"{self.agent}.{number - 1}"])}
+        answer = client.post(f"http://{self.address}/v1/agents:publish", json=body)
+        assert answer.status_code == 200, answer.text
+        [version] = answer.json()["versions"]
+        assert (version["agent"], version["version"]) == (self.agent, number)
+        self.states.add(version["state"])
+        self.events.append(event)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from agentplat.store.sql import open_store
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
 
-from tests.agentplat.processes import END_S, ROOT, Server, agentplat, up
+from tests.agentplat.processes import END_S, ROOT, Server, process, up
 from tests.agentplat.world import ref, wait_until
 
 CATALOGUE = ROOT / "examples" / "catalogue"
@@ -44,7 +44,7 @@ class Person:
     def publish(self, running: Server, *files: Path) -> list[Any]:
         """Publish files by the command; gives what it told of each version."""
         shown = ("--server", running.url, "--token-file", self.token_file, "--format", "json")
-        done = agentplat("publish", *files, *shown, cwd=self.token_file.parent)
+        done = process("publish", *files, *shown, cwd=self.token_file.parent)
         assert (done.status, done.err) == (0, "")
         return done.answers
 
@@ -85,10 +85,10 @@ def _kill(running: Server) -> None:
     """Both processes end, and neither has a moment to do anything about it."""
     everybody = [psutil.Process(running.process.pid), *psutil.Process(running.process.pid).children(recursive=True)]
     assert len(everybody) > 1
-    for process in everybody:
-        process.kill()
+    for one in everybody:
+        one.kill()
     running.process.wait(END_S)
-    wait_until(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in everybody), "both ended")
+    wait_until(lambda: not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in everybody), "both ended")
 
 
 @pytest.mark.promise("P-4", "P-7", "G-26")

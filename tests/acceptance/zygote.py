@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from tempfile import TemporaryDirectory
 
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, declare
@@ -22,17 +23,20 @@ from graphsvc.domain.names import parse_agent
 from graphsvc.domain.redaction import EVERYTHING
 from graphsvc.kernels import jit
 from graphsvc.service import check_files
+from graphsvc.store.opening import open_store
 
-SERVERS = ("graphsvc", "agentplat")
+SERVERS = ("graphsvc.__main__", "agentplat.__main__", "agentplat.running")
 MOST_BYTES = 65_536
 
 
 def _load() -> None:
-    """Import what the servers need; the first search loads the compiled kernels. No thread starts, for no fork takes it along."""
+    """Import what the servers need, some of it by its first use. No thread is started, for no fork takes one along."""
     for module in SERVERS:
-        import_module(f"{module}.__main__")
+        import_module(module)
     version = AgentVersion(parse_agent("acme:a"), 1, declare(["x"], ["x"]))
     list(check_files([version], None, EVERYTHING, Limits(), jit.search))
+    with TemporaryDirectory() as folder:
+        open_store(f"sqlite:///{folder}/graph.db").close()
 
 
 def _next_child(requests: socket.socket) -> str | None:
