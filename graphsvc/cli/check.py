@@ -125,7 +125,9 @@ def register(app: typer.Typer) -> None:
         limits = Limits(max_loops=max_loops, max_visits=max_visits)
         versions = _read(files)
         asked = None if agent is None else [_named(agent, versions)]
-        reports = counted(check_files(versions, asked, audience, limits, composition(ctx).kernel(kernel.value)), "agents checked")
+        reports = counted(
+            check_files(versions, asked, audience, limits, composition(ctx).kernel(kernel.value)), "agents checked", printed=True
+        )
         endings = {Exit.FINE}
 
         def noted() -> Iterator[Report]:

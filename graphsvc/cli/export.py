@@ -50,6 +50,6 @@ def register(app: typer.Typer) -> None:
         scopes = [parse_scope(text, "--scope", COMMAND_LINE) for text in scope or []]
         with flags.target(composition(ctx), create=False) as target:
             revision, versions = target.export(scopes)
-            exported = deliver(counted(versions, "agents exported"), output)
+            exported = deliver(counted(versions, "agents exported", printed=output is None), output)
         answer = {"revision": revision, "exported": exported}
         tell(answer, f"{exported} agents exported at revision {revision}", format, output)

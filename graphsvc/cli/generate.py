@@ -29,5 +29,5 @@ def register(app: typer.Typer) -> None:
 
         Example: graphsvc generate --shape giant --agents 100000 --seed 7 --output giant.jsonl
         """
-        written = deliver(counted(generate(shape, agents, seed).versions(), "agents written"), output)
+        written = deliver(counted(generate(shape, agents, seed).versions(), "agents written", printed=output is None), output)
         tell({"shape": shape.value, "seed": seed, "written": written}, f"{written} agents written", format, output)

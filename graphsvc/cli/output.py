@@ -136,14 +136,18 @@ def tell(answer: Any, text: str, form: Format, output: str | None) -> None:
         show(answer, text, form)
 
 
-def counted(items: Iterable[_T], what: str) -> Iterator[_T]:
-    """The same items, with a count on standard error while they pass, where that is a terminal."""
+def counted(items: Iterable[_T], what: str, *, printed: bool = False) -> Iterator[_T]:
+    """The same items, with a count on standard error while they pass, where that is a terminal.
+
+    printed: whether the items go to standard output as they pass; where that is a terminal too, they need no count.
+    """
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or (printed and sys.stdout.isatty()):
         yield from items
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    # Not redirected: the library would send what is printed meanwhile to standard error.
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         task = progress.add_task(what, total=None)
         done = 0
         for done, item in enumerate(items, start=1):

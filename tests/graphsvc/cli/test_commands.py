@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,6 +36,10 @@ from graphsvc.domain.errors import (
 )
 from graphsvc.rpc.status import Unanswered
 from tests.graphsvc.cli.running import run
+
+ROOT = Path(__file__).parents[3]
+TEAM = str(ROOT / "tests" / "golden" / "team.jsonl")
+PATIENCE_S = 180
 
 
 @pytest.mark.promise("O-2")
@@ -102,6 +112,36 @@ def test_a_fault_of_ours_shows_where_it_happened_only_when_asked(
     monkeypatch.setenv(DEBUG_VARIABLE, "1")
     end(KeyError("inner"))
     assert capsys.readouterr().err.startswith("KeyError: 'inner'\n")
+
+
+def all_of(terminal: int) -> str:
+    """What is written to a terminal until its other side is closed."""
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+        while piece := os.read(terminal, 4_096):
+            shown += piece
+    return shown.decode()
+
+
+@pytest.mark.promise("O-2")
+def test_progress_is_shown_on_a_terminal_and_leaves_standard_output_alone() -> None:
+    arguments = ("check", TEAM, "--every-agent", "--format", "jsonl")
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(ROOT)}
+    with (
+        ThreadPoolExecutor() as readers,
+        subprocess.Popen(
+            [sys.executable, "-m", "graphsvc", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, env=environment
+        ) as process,
+    ):
+        os.close(theirs)
+        reading = readers.submit(all_of, ours)
+        stdout, _ = process.communicate(timeout=PATIENCE_S)
+        shown = reading.result(PATIENCE_S)
+    os.close(ours)
+    assert (process.returncode, stdout.decode()) == (0, run(*arguments).stdout)
+    assert "agents read" in shown
+    assert "agents checked" in shown
 
 
 def test_what_is_shown_cannot_steer_a_terminal() -> None:
