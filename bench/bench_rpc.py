@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
@@ -94,9 +95,9 @@ def measure(port: int, service: GraphService, versions: list[AgentVersion], roun
         report = service.check(version.agent, version.declaration, EVERYTHING)  # both processes' caches have seen it, neither first
         stub.CheckVersion(request)
         row = (
-            timed(lambda: echo(Empty())),
-            timed(lambda request=request: stub.CheckVersion(request)),
-            timed(lambda version=version: service.check(version.agent, version.declaration, EVERYTHING)),
+            timed(partial(echo, Empty())),
+            timed(partial(stub.CheckVersion, request)),
+            timed(partial(service.check, version.agent, version.declaration, EVERYTHING)),
         )
         rows["loops" if report.loops else "no loop"].append(row)
     channel.close()

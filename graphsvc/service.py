@@ -7,12 +7,13 @@ import binascii
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
 
 from graphsvc.collecting import uncollected
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
-from graphsvc.domain.errors import InvalidInput, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict, Violation
+from graphsvc.domain.errors import InvalidInput, Overloaded, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict, Violation
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry, NewEntry
 from graphsvc.domain.names import AgentRef, Scope
@@ -26,6 +27,8 @@ from graphsvc.store.port import Log, Store, Writing
 
 DEFAULT_PAGE_SIZE = 100
 MAX_PAGE_SIZE = 1_000
+DEFAULT_PATIENCE_S = 8.0
+"""Less than a server's default deadline, so that a caller that waits in vain is told why."""
 _FOLD_BATCH = 65_536
 
 
@@ -35,8 +38,11 @@ class GraphService:
     Every method raises the leaves of `domain.errors` and nothing else on purpose. What a caller may do is decided before.
     """
 
-    def __init__(self, store: Store, policy: LimitPolicy, kernel: Kernel = jit.search) -> None:
-        self._store, self._policy, self._kernel = store, policy, kernel
+    def __init__(
+        self, store: Store, policy: LimitPolicy, kernel: Kernel = jit.search, *, patience_s: float = DEFAULT_PATIENCE_S
+    ) -> None:
+        """Load the whole log. patience_s: how long a publication waits for those before it."""
+        self._store, self._policy, self._kernel, self._patience_s = store, policy, kernel, patience_s
         self._graph = Graph()
         self._lock = ReadWriteLock()
         self._publishing = Lock()
@@ -54,9 +60,19 @@ class GraphService:
 
     def catch_up(self) -> int:
         """Fold what other services appended to the log; returns the revision reached."""
-        with self._publishing:
+        with self._turn():
             self._fold(self._store)
             return self._graph.revision
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Be the only one here who changes the graph. Raises Overloaded when the ones before take too long."""
+        if not self._publishing.acquire(timeout=self._patience_s):
+            raise Overloaded("too many publications wait for their turn; try again later")
+        try:
+            yield
+        finally:
+            self._publishing.release()
 
     def _fold(self, log: Log) -> None:
         if log.head() == self._graph.revision:
@@ -99,7 +115,7 @@ class GraphService:
         Raises VersionConflict for other content under a known number, StaleVersion for a new number below the current one.
         """
         limits = self._policy.apply(max_loops, max_visits)
-        with self._publishing:
+        with self._turn():
             with self._store.writing() as log:
                 self._fold(log)
                 known = self._known(log, version)
@@ -124,7 +140,7 @@ class GraphService:
 
     def retire(self, agent: AgentRef) -> Retired:
         """Take an agent out of the graph. A retired agent stays so: the call then changes nothing. Raises UnknownAgent."""
-        with self._publishing:
+        with self._turn():
             with self._store.writing() as log:
                 self._fold(log)
                 number = self._graph.last_number(agent)
@@ -140,7 +156,7 @@ class GraphService:
 
         Raises VersionConflict and StaleVersion as `publish` does.
         """
-        with self._publishing, uncollected():
+        with self._turn(), uncollected():
             with self._store.writing() as log:
                 self._fold(log)
                 new, unchanged = self._new_entries(log, versions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -12,6 +11,7 @@ import typer
 
 from graphsvc.cli.context import composition
 from graphsvc.cli.output import COMMAND_LINE, FILES, Exit, FailOn, counted, exit_for, to_json, wrong
+from graphsvc.collecting import uncollected
 from graphsvc.declarations.files import read_files
 from graphsvc.domain.limits import DEFAULT_MAX_LOOPS, DEFAULT_MAX_VISITS, Limits
 from graphsvc.domain.model import AgentVersion
@@ -47,16 +47,6 @@ def _reader(scopes: Sequence[str]) -> Reader:
     if not scopes:
         return EVERYTHING
     return reader_of(parse_scope(scope, "--reader", COMMAND_LINE) for scope in scopes)
-
-
-def _read(files: Sequence[str]) -> list[AgentVersion]:
-    # Versions have no cycles, and a collector that looks for some among millions of them takes a third of the time.
-    gc.disable()
-    try:
-        return list(counted(read_files(files), "agents read"))
-    finally:
-        gc.enable()
-        gc.freeze()
 
 
 def _named(text: str, versions: Iterable[AgentVersion]) -> AgentRef:
@@ -123,7 +113,8 @@ def register(app: typer.Typer) -> None:
             raise wrong("--agent", "and --every-agent are both given or both missing", "give one of the two")
         audience = _reader(reader or [])
         limits = Limits(max_loops=max_loops, max_visits=max_visits)
-        versions = _read(files)
+        with uncollected():
+            versions = list(counted(read_files(files), "agents read"))
         asked = None if agent is None else [_named(agent, versions)]
         reports = counted(
             check_files(versions, asked, audience, limits, composition(ctx).kernel(kernel.value)), "agents checked", printed=True

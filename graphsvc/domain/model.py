@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
-
-import rfc8785
 
 from graphsvc.domain.errors import InvalidInput, Violation
 from graphsvc.domain.names import AgentRef, normalise
@@ -48,11 +45,6 @@ class Declaration:
             ],
             "listens": list(self.listens),
         }
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 in hexadecimal over the canonical JSON (RFC 8785) of the declaration."""
-        return hashlib.sha256(rfc8785.dumps(self.as_json())).hexdigest()
 
 
 def _refuse(field: str, place: str, reason: str, remedy: str) -> InvalidInput:

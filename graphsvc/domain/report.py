@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import rfc8785
-
+from graphsvc.domain.canonical import digest_of
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.names import AgentRef
 
@@ -144,8 +142,9 @@ class Report:
     @property
     def digest(self) -> str:
         """SHA-256 in hexadecimal over the canonical JSON (RFC 8785) of the report without revision and visits (G-11)."""
-        return hashlib.sha256(rfc8785.dumps(self._judged())).hexdigest()
+        return digest_of(self._judged())
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        return {**self._judged(), "visits": self.visits, "revision": self.revision, "digest": self.digest}
+        judged = self._judged()
+        return {**judged, "visits": self.visits, "revision": self.revision, "digest": digest_of(judged)}
