@@ -1,9 +1,7 @@
-"""Declarations: what they take and refuse, and that their digest is of their content alone."""
+"""Declarations: what they take and refuse, and that their content alone counts."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 
 import pytest
 from hypothesis import given
@@ -89,16 +87,11 @@ def test_the_order_in_which_events_are_written_changes_nothing(emits: list[str],
     as_mappings = [{"event": event, "artifacts": None} for event in again[0]]
     first = declare(emits, listens)
     assert first == declare(*again) == declare(as_mappings, tuple(again[1]))
-    assert first.digest == declare(*again).digest
 
 
 @pytest.mark.promise("G-22")
-def test_the_digest_is_of_the_canonical_json_and_tells_contracts_apart() -> None:
-    plain, with_contract = declare(["b", "a"], ["c"]), declare(["a", {"event": "b", "artifacts": ["plan"]}], ["c"])
-    canonical = json.dumps({"emits": ["a", "b"], "listens": ["c"]}, separators=(",", ":"), sort_keys=True)
-    assert plain.digest == hashlib.sha256(canonical.encode()).hexdigest()
-    assert plain.digest != with_contract.digest
-    assert plain != with_contract
+def test_versions_with_other_contracts_have_other_content() -> None:
+    assert declare(["b", "a"], ["c"]) != declare(["a", {"event": "b", "artifacts": ["plan"]}], ["c"])
 
 
 @pytest.mark.promise("G-24")
