@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.spec.manifest import PROMISES, read_promises
+from tests.spec.manifest import PROMISES, asks_for, read_promises
 
 ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI") == "true"
@@ -33,12 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[IN_FORCE] = read_promises(ROOT / PROMISES)
     for asked in config.getoption("--promise"):
-        if not any(_asks_for(asked, promise) for promise in config.stash[IN_FORCE]):
+        if not any(asks_for(asked, promise) for promise in config.stash[IN_FORCE]):
             raise pytest.UsageError(f"--promise {asked}: no promise in force has this id or area; see {PROMISES}")
-
-
-def _asks_for(asked: str, promise: str) -> bool:
-    return promise == asked or (asked.endswith("-") and promise.startswith(asked))
 
 
 def _promises_of(item: pytest.Item) -> set[str]:
@@ -49,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     wanted = config.getoption("--promise")
     if not wanted:
         return
-    chosen = [any(_asks_for(asked, promise) for asked in wanted for promise in _promises_of(item)) for item in items]
+    chosen = [any(asks_for(asked, promise) for asked in wanted for promise in _promises_of(item)) for item in items]
     config.hook.pytest_deselected(items=[item for item, kept in zip(items, chosen, strict=True) if not kept])
     items[:] = [item for item, kept in zip(items, chosen, strict=True) if kept]
 

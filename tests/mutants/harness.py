@@ -29,6 +29,9 @@ MUTANTS = Path("tests/mutants/mutants.yaml")
 TESTS_FAILED = 1
 """Exit status of pytest when it ran and a test failed; anything above means that it could not judge."""
 
+NO_TESTS = 5
+"""Exit status of pytest when it found no test."""
+
 _NOT_COPIED = shutil.ignore_patterns(
     ".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", ".data", ".benchmarks", "*.egg-info"
 )
@@ -189,10 +192,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _choice(mutants: Sequence[Mutant]) -> list[str]:
-    """The arguments that choose the tests of these mutants' promises, in the places they name if all of them name some."""
+    """The arguments that choose the tests of these mutants' promises, in the places that they name."""
     promises = [part for promise in sorted({mutant.promise for mutant in mutants}) for part in ("--promise", promise)]
-    places = sorted({str(path) for mutant in mutants for path in mutant.tests})
-    return [*promises, *places] if all(mutant.tests for mutant in mutants) else promises
+    return [*promises, *sorted({str(path) for mutant in mutants for path in mutant.tests})]
 
 
 def _judge(mutant: Mutant, pristine: Path, bench: _Bench, prepare: Sequence[str]) -> Verdict:
@@ -219,6 +221,12 @@ def _judge(mutant: Mutant, pristine: Path, bench: _Bench, prepare: Sequence[str]
     return verdict(Outcome.KILLED, first.group(1) if first else "", run.output)
 
 
+def _demand_passing(bench: _Bench, arguments: Sequence[str], prepare: Sequence[str]) -> None:
+    unchanged = bench.pytest(arguments, UNCHANGED_TIMEOUT_S, prepare=prepare)
+    if unchanged.status not in (0, NO_TESTS):  # where there are none, their mutants stay unjudged
+        raise MutantFault(f"the tests do not pass on the unchanged tree (status {unchanged.status}):\n{unchanged.output}")
+
+
 def judge(mutants: Iterable[Mutant], checkout: Path, *, prepare: Sequence[str] = (), workers: int = 2) -> Iterator[Verdict]:
     """The verdict on each mutant, as they come in. prepare: what Python is to run before the tests, such as a module to compile.
 
@@ -231,9 +239,9 @@ def judge(mutants: Iterable[Mutant], checkout: Path, *, prepare: Sequence[str] =
         pristine = Path(folder) / "pristine"
         shutil.copytree(checkout, pristine, ignore=_NOT_COPIED, symlinks=True)
         benches[0].lay(pristine)
-        unchanged = benches[0].pytest([f"--numprocesses={workers}", *_choice(chosen)], UNCHANGED_TIMEOUT_S, prepare=prepare)
-        if unchanged.status != 0:
-            raise MutantFault(f"the tests do not pass on the unchanged tree (status {unchanged.status}):\n{unchanged.output}")
+        for group in ([m for m in chosen if m.tests], [m for m in chosen if not m.tests]):
+            if group:
+                _demand_passing(benches[0], [f"--numprocesses={workers if workers > 1 else 0}", *_choice(group)], prepare)
         free: SimpleQueue[_Bench] = SimpleQueue()
         for bench in benches:
             free.put(bench)

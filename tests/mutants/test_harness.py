@@ -14,9 +14,7 @@ ARITHMETIC = Path("arithmetic.py")
 MUTANTS = [
     Mutant(id="noticed", promise="G-1", file=ARITHMETIC, find="n * 2", replace="n * 3"),
     Mutant(id="not-noticed", promise="P-1", file=ARITHMETIC, find="n * 2", replace="n * 3"),
-    Mutant(id="of-a-neighbour-promise", promise="G-1", file=ARITHMETIC, find="n // 2", replace="n // 3"),
     Mutant(id="endless", promise="P-2", file=ARITHMETIC, find="n -= 1", replace="pass", timeout_s=5),
-    Mutant(id="not-python", promise="G-1", file=ARITHMETIC, find="n * 2", replace="n * ("),
     Mutant(id="ambiguous", promise="G-1", file=ARITHMETIC, find="return n", replace="return 0"),
     Mutant(id="without-its-tests", promise="G-1", file=ARITHMETIC, find="n * 2", replace="n * 3", tests=(Path("tests/spec"),)),
 ]
@@ -35,9 +33,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     [
         ("noticed", Outcome.KILLED, True),
         ("not-noticed", Outcome.SURVIVED, False),
-        ("of-a-neighbour-promise", Outcome.SURVIVED, False),
         ("endless", Outcome.TIMED_OUT, False),
-        ("not-python", Outcome.UNJUDGED, False),
         ("ambiguous", Outcome.UNJUDGED, False),
         ("without-its-tests", Outcome.UNJUDGED, False),
     ],
@@ -61,7 +57,7 @@ def test_nothing_is_judged_by_tests_that_fail_already(tmp_path: Path) -> None:
     sample = write_sample(tmp_path / "project")
     (sample / ARITHMETIC).write_text(FILES["arithmetic.py"].replace("n * 2", "n"), encoding="utf-8")
     with pytest.raises(MutantFault, match="do not pass on the unchanged tree"):
-        list(judge([MUTANTS[0].model_copy(update={"find": "return n\n"})], sample))
+        list(judge([MUTANTS[0].model_copy(update={"find": "return n\n"})], sample, workers=1))
 
 
 def test_tests_that_reach_round_the_copy_to_the_checkout_are_refused(tmp_path: Path) -> None:
@@ -69,7 +65,7 @@ def test_tests_that_reach_round_the_copy_to_the_checkout_are_refused(tmp_path: P
     detour = f"import sys\nsys.path.insert(0, {str(sample)!r})\n" + FILES["tests/test_arithmetic.py"]
     (sample / "tests" / "test_arithmetic.py").write_text(detour, encoding="utf-8")
     with pytest.raises(MutantFault, match="imported from the checkout, not from the copy under test"):
-        list(judge(MUTANTS[:1], sample))
+        list(judge(MUTANTS[:1], sample, workers=1))
 
 
 ENTRY = "- {id: a, promise: G-1, file: a.py, find: x, replace: y}\n"

@@ -26,6 +26,11 @@ def read_promises(path: Path) -> dict[str, str]:
     return {str(name): str(sentence) for name, sentence in promises.items()}
 
 
+def asks_for(asked: str, promise: str) -> bool:
+    """Whether ``--promise G-1`` (an id) or ``--promise G-`` (an area) means this promise."""
+    return promise == asked or (asked.endswith("-") and promise.startswith(asked))
+
+
 def marks_in(path: Path) -> Iterator[Mark]:
     """Every id that a test file writes out in a promise mark.
 
