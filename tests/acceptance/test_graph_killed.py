@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from threading import Event
 
@@ -22,6 +23,7 @@ from tests.graphsvc.rpc.serving import PATIENCE_S, wait_until
 AUTHORS, BLOCK = 4, 5
 
 
+@cache
 def _content(name: str, number: int) -> Declaration:
     """What an agent says in one of its versions, so that a log can be compared with what was sent."""
     emits = [
