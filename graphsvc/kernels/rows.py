@@ -165,9 +165,11 @@ class Rows:
             if done == nodes.size:
                 return table
             nodes, values = nodes[done:], values[done:]
+            # Gaps are squeezed out, and there is room for every row that has to move and for as much again as a quarter of all.
+            touched, added = np.unique(nodes, return_counts=True)
+            moved = int(((table.heads[touched, SIZE] + added) * 3 // 2 + 1).sum())
             held = int(table.heads[:, SIZE].sum(dtype=np.int64))
-            # Twice what is live: gaps are squeezed out here, so that dead room never exceeds the live rows.
-            data = np.empty(max(256, (held + 2 * nodes.size) * 3 // 2), np.int32)
+            data = np.empty(max(256, (held + moved) * 5 // 4), np.int32)
             _compact(table, data)
             table = table._replace(data=data)
 
