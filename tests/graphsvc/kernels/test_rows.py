@@ -53,18 +53,20 @@ def test_after_any_changes_both_tables_hold_what_is_there(seed: int) -> None:
 @pytest.mark.promise("G-12")
 def test_rows_that_come_and_go_for_long_take_no_more_than_three_times_their_room() -> None:
     rng = random.Random(1)
-    possible = [(source, 200 + target) for source in range(200) for target in range(200)]
+    pairs = [(source, 200 + target) for source in range(200) for target in range(200)]
+    rng.shuffle(pairs)
+    held, free = pairs[:4_000], pairs[4_000:]
     rows = Rows()
     rows.add_nodes(400)
-    held = set(rng.sample(possible, 4_000))
-    change(rows, sorted(held), present=True)
+    change(rows, held, present=True)
     for _ in range(600):
-        gone = rng.sample(sorted(held), 20)
-        come = rng.sample(sorted(set(possible) - held), 20)
-        change(rows, gone, present=False)
-        change(rows, come, present=True)
-        held = (held - set(gone)) | set(come)
-    assert contents(rows) == (held, held)
+        places = rng.sample(range(4_000), 20)
+        change(rows, [held[i] for i in places], present=False)
+        for i in places:
+            other = rng.randrange(len(free))
+            held[i], free[other] = free[other], held[i]
+        change(rows, [held[i] for i in places], present=True)
+    assert contents(rows) == (set(held), set(held))
     assert max(rows.ahead.data.size, rows.behind.data.size) <= 3 * rows.incidences
 
 
@@ -79,3 +81,13 @@ def test_a_crowd_leaves_a_hub_in_one_pass_over_its_row() -> None:
     rows.change(agents[::-1][:-1], hub[:-1], present=False)
     assert rows.behind.row(0).tolist() == [1]
     assert rows.incidences == 1
+
+
+@pytest.mark.promise("G-12")
+def test_a_hub_that_grows_agent_by_agent_always_finds_room() -> None:
+    rows = Rows()
+    rows.add_nodes(2_001)
+    for agent in range(1, 2_001):
+        change(rows, [(agent, 0)], present=True)
+    assert sorted(rows.behind.row(0).tolist()) == list(range(1, 2_001))
+    assert rows.behind.data.size <= 4 * rows.incidences

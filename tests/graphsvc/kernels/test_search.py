@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import islice
 
+import networkx
 import pytest
 
 from graphsvc.kernels import jit, reference, rows
 from graphsvc.kernels.rows import Answer, Question
 from tests import oracle
 from tests.graphsvc.folding import KERNELS, Counting, ask, fold, question_of, refs
+from tests.graphsvc.kernels import shapes
 from tests.graphsvc.kernels.random_graphs import world, worlds
-from tests.oracle import agent
+from tests.oracle import Agent, agent
 
 GRAPHS, IN_ONE_TEST = 20_000, 1_000
 
@@ -112,3 +115,36 @@ def test_brute_force_finds_what_a_library_finds() -> None:
 def test_one_event_may_carry_two_hops_of_a_loop(kernel: str) -> None:
     a, b = agent("a", ["e"], ["e"]), agent("b", ["e"], ["e"])
     assert ask(fold([a, b]), a, kernel=KERNELS[kernel]).loops == [("*:a", "*:b")]
+
+
+@pytest.mark.promise("G-5", "G-10", "G-11")
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_on_larger_graphs_the_kernels_agree_and_find_the_lengths_that_a_library_finds(first: int) -> None:
+    for seed in range(first, first + 10):
+        rng = random.Random(seed)
+        count = rng.randint(30, 90)
+        edges = {(rng.randrange(count), rng.randrange(count)) for _ in range(rng.randint(count, 3 * count))}
+        agents = shapes.of_edges(edge for edge in edges if edge[0] != edge[1])
+        rng.shuffle(agents)
+        graph = fold(agents)
+        for root in rng.sample(agents, 5):
+            question = question_of(graph, root, max_loops=25)
+            answer = reference.search(question)
+            assert jit.search(question) == answer, seed
+            limited = replace(question, max_visits=rng.randint(0, answer.visits))
+            assert jit.search(limited) == reference.search(limited), seed
+            found = ask(graph, root, max_loops=25)
+            assert [len(loop) for loop in found.loops] == _shortest(agents, root, 25), seed
+            assert found.loops == sorted(set(found.loops), key=lambda loop: (len(loop), loop)), seed
+            assert all(len(set(loop)) == len(loop) for loop in found.loops), seed
+
+
+def _shortest(agents: list[Agent], root: Agent, count: int) -> list[int]:
+    """The lengths of the first loops through an agent, as paths from it to a copy of it that nothing leaves."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from([root, "end"])
+    graph.add_edges_from((one, "end" if two == root else two) for one in agents for two in agents if one.starts(two))
+    try:
+        return [len(path) - 1 for path in islice(networkx.shortest_simple_paths(graph, root, "end"), count)]
+    except networkx.NetworkXNoPath:
+        return []
