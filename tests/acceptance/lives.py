@@ -95,9 +95,13 @@ def zygote(folder: Path) -> Iterator[Zygote]:
     ):
         theirs.close()
         found = Zygote(ours, log)
+        ready = False
         try:
             assert found.answer() == "ready"
+            ready = True
             yield found
         finally:
             ours.close()
+            if not ready:
+                process.kill()  # it has no children yet, and would notice the end of the socket only when everything is loaded
             process.wait(START_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -97,14 +97,14 @@ class Victim:
     kill: Callable[[], None]
 
 
-def _forked(folder: Path, url: str, lives: int) -> Iterator[Victim]:
+def _forked(folder: Path, url: str, lives: int) -> Generator[Victim, None, None]:
     with zygote(folder) as mother:
         for _ in range(lives):
             life = mother.start("graphsvc", "serve", "--store-url", url, "--listen", "127.0.0.1:0")
             yield Victim(life.address, life.ready["revision"], life.kill)
 
 
-def _fresh(folder: Path, url: str, lives: int) -> Iterator[Victim]:
+def _fresh(folder: Path, url: str, lives: int) -> Generator[Victim, None, None]:
     for _ in range(lives):
         with serve("--store-url", url, cwd=folder) as server:
 
@@ -151,6 +151,7 @@ def _assert_whole(log: Sequence[LogEntry], authors: Sequence[Author], loader: Lo
         revisions = [entry.revision for entry in told.get(author.name, [])]
         assert revisions[: author.acknowledged] == author.revisions
         assert len(revisions) <= author.acknowledged + 1
+    assert len({len(told.get(name, [])) for name in loader.names}) == 1
     blocks = list(zip(*(told.get(name, []) for name in loader.names), strict=True))
     assert loader.blocks <= len(blocks) <= loader.blocks + 1
     for block in blocks:
@@ -177,10 +178,12 @@ def _kill_again_and_again(victims: Iterator[Victim], url: str, seed: int) -> Non
 @pytest.mark.promise("G-22", "G-25", "G-26")
 def test_two_hundred_kills_lose_no_publication_and_halve_none(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'graph.db'}"
-    _kill_again_and_again(_forked(tmp_path, url, 200), url, seed=26)
+    with closing(_forked(tmp_path, url, 200)) as victims:
+        _kill_again_and_again(victims, url, seed=26)
 
 
 @pytest.mark.promise("G-26")
 def test_a_command_that_is_killed_and_typed_again_finds_everything_it_acknowledged(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'graph.db'}"
-    _kill_again_and_again(_fresh(tmp_path, url, 5), url, seed=5)
+    with closing(_fresh(tmp_path, url, 5)) as victims:
+        _kill_again_and_again(victims, url, seed=5)
