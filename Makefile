@@ -59,7 +59,7 @@ bench: setup ## Run the benchmarks with their peers; figures go to bench/results
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --group bench
 	$(BIN)/python -m pytest bench
 
-demo: setup ## Start both processes, publish a catalogue, close a loop and show the warning
+demo: $(COMPILED) ## Start both processes, publish a catalogue, close a loop and show the warning
 	$(BIN)/python examples/demo.py
 
 pins: ## Resolve the libraries anew, within the ranges of pyproject.toml, and write constraints.txt

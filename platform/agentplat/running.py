@@ -39,7 +39,7 @@ from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, bui
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
 
-GRAPH_START_S = 120.0
+GRAPH_START_S = 600.0
 """Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
 
 _WATCH_S = 0.5
