@@ -18,13 +18,14 @@ from tests.consistency.ways import PLAINEST, WAYS, Graphs, Way
 from tests.consistency.worlds import REFUSALS, Declared, Names, Question, Step, World, names_of, read_world, reader_named, told
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
-RENAMED = [path for path in CASES if read_world(path).otherwise_named]
+WORLDS = {path: read_world(path) for path in CASES}
+RENAMED = [path for path, world in WORLDS.items() if world.otherwise_named]
 
 FreshStore = Callable[[str], Store]
 
 
 def _params(paths: Iterable[Path]) -> list[ParameterSet]:
-    return [pytest.param(path, id=path.stem, marks=pytest.mark.promise(*read_world(path).promise)) for path in paths]
+    return [pytest.param(path, id=path.stem, marks=pytest.mark.promise(*WORLDS[path].promise)) for path in paths]
 
 
 class Run:
@@ -101,8 +102,7 @@ def _all_reports(world: World, way: Way, store: Store) -> list[Report]:
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.text)
 @pytest.mark.parametrize("path", _params(CASES))
 def test_a_world_is_told_as_written_and_alike_on_every_way(path: Path, way: Way, fresh_store: FreshStore) -> None:
-    world = read_world(path)
-    store = fresh_store(way.store)
+    world, store = WORLDS[path], fresh_store(way.store)
     with way.open(store) as graphs:
         run = Run(world, graphs)
         reports = run.answers(graphs)
@@ -118,13 +118,20 @@ def test_a_world_is_told_as_written_and_alike_on_every_way(path: Path, way: Way,
 @pytest.mark.promise("G-16")
 @pytest.mark.parametrize("path", _params(RENAMED))
 def test_a_world_whose_hidden_parts_have_other_names_is_told_alike(path: Path, fresh_store: FreshStore) -> None:
-    store = PLAINEST.store
-    world, other = read_world(path), read_world(path, otherwise_named=True)
+    world, other = WORLDS[path], read_world(path, otherwise_named=True)
     assert other.agents.keys() != world.agents.keys(), "the other names must name somebody otherwise"
-    reports = _all_reports(world, PLAINEST, fresh_store(store))
-    renamed = _all_reports(other, PLAINEST, fresh_store(store))
+    reports, renamed = (_all_reports(one, PLAINEST, fresh_store(PLAINEST.store)) for one in (world, other))
     assert renamed == reports
     assert _digests(renamed) == _digests(reports)
+
+
+@pytest.mark.promise("G-11")
+@pytest.mark.parametrize("path", _params(path for path, world in WORLDS.items() if not world.then))
+def test_agents_that_arrive_the_other_way_round_are_the_same_to_who_reads_all(path: Path, fresh_store: FreshStore) -> None:
+    world = WORLDS[path].model_copy(update={"ask": [question for question in WORLDS[path].ask if question.reader is None]})
+    backwards = world.model_copy(update={"agents": dict(reversed(world.agents.items()))})
+    reports, others = (_all_reports(one, PLAINEST, fresh_store(PLAINEST.store)) for one in (world, backwards))
+    assert _digests(others) == _digests(reports)
 
 
 @pytest.mark.promise("G-11")
