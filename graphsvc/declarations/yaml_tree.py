@@ -1,7 +1,8 @@
 """A YAML text as plain values that know their places, with everything refused that a manifest has no use for.
 
 Values follow the YAML 1.2 core schema. Refused: tags, merge keys, keys that are not texts or are given twice, aliases that expand
-beyond MAX_ALIASED values, nesting beyond MAX_DEPTH. A file's faults are all collected; only broken syntax ends the reading.
+beyond MAX_ALIASED values, nesting beyond MAX_DEPTH, more than MAX_VALUES values. All faults of a text are collected; only broken
+syntax and what outgrows a bound end the reading.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ MAX_DEPTH = 32
 
 MAX_ALIASED = 1_000
 """Most values that the aliases of one document may stand for, all together."""
+
+MAX_VALUES = 20_000
+"""Most values of a text, aliases not counted: reading more takes longer than a caller should wait."""
 
 MAX_DIGITS = 100
 """Most characters of a number."""
@@ -133,6 +137,13 @@ _REMEDIES = (
 )
 
 
+def _events(text: str) -> Iterator[Event]:
+    try:
+        yield from YAML(typ="safe", pure=True).parse(text)
+    except (AssertionError, ValueError, OverflowError) as error:  # how it meets a bad %YAML line or a character beyond Unicode
+        raise YAMLError from error
+
+
 class _Stop(Exception):
     """The rest of the file is not worth reading; the fault is already told."""
 
@@ -140,7 +151,7 @@ class _Stop(Exception):
 class _Composer:
     def __init__(self, text: str, source: str, faults: Faults) -> None:
         self._text, self._source, self._faults = text, source, faults
-        self._events: Iterator[Event] = YAML(typ="safe", pure=True).parse(text)
+        self._events = _events(text)
         self._anchors: dict[str, tuple[Node, int]] = {}
         self._nodes = 0
         self._aliased = 0
@@ -163,9 +174,12 @@ class _Composer:
         if depth > MAX_DEPTH:
             self._refuse(path, mark, f"is nested deeper than {MAX_DEPTH} levels", "write it flatter")
             raise _Stop
+        if self._nodes >= MAX_VALUES:
+            self._refuse(path, mark, f"is value {MAX_VALUES + 1} of the text", f"write at most {MAX_VALUES} values")
+            raise _Stop
         if event.ctag is not None:
             self._refuse(path, mark, f"has the tag {event.ctag}", "leave tags out; put a text in quotes")
-        before = self._nodes
+        before = self._nodes + self._aliased
         self._nodes += 1
         node: Node
         if isinstance(event, ScalarEvent):
@@ -175,7 +189,7 @@ class _Composer:
         else:
             node = Fields(self._entries(path, depth), mark)
         if event.anchor is not None:
-            self._anchors[event.anchor] = node, self._nodes - before
+            self._anchors[event.anchor] = node, self._nodes + self._aliased - before
         return node
 
     def _items(self, path: str, depth: int) -> Iterator[Node]:
@@ -217,7 +231,6 @@ class _Composer:
             return Scalar(event.anchor, TEXT, event.anchor, mark)
         node, size = found
         self._aliased += size
-        self._nodes += size
         if self._aliased > MAX_ALIASED:
             self._refuse(path, mark, f"is an alias; aliases here stand for more than {MAX_ALIASED} values", "write the values out")
             raise _Stop
@@ -245,7 +258,5 @@ def documents(text: str, source: str, faults: Faults) -> Iterator[Node]:
         yield from composer.documents()
     except YAMLError as error:
         composer.syntax(error)
-    except (AssertionError, ValueError, OverflowError):  # how the parser meets a bad %YAML line or a character beyond Unicode
-        composer.syntax(YAMLError())
     except _Stop:
         return

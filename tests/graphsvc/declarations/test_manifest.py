@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from graphsvc.declarations.faults import Faults
 from graphsvc.declarations.manifest import MAX_FILE_BYTES, MAX_MANIFESTS, manifest_schema, parse_manifests, read_manifests
+from graphsvc.declarations.yaml_tree import MAX_VALUES
 from graphsvc.domain.errors import InvalidInput
 from graphsvc.domain.model import Emit
 from graphsvc.domain.names import parse_agent
@@ -251,6 +252,7 @@ def test_an_alias_within_what_it_names_is_refused():
         (SMALLEST + "#" * MAX_FILE_BYTES, ["1:1 document"]),
         ((SMALLEST + "---\n") * MAX_MANIFESTS + SMALLEST, [f"{5 * MAX_MANIFESTS + 1}:1 document"]),
         ("[" * 40 + "]" * 40, [f"1:34 {'[0]' * 33}"]),
+        ("[" + "a, " * MAX_VALUES + "]", [f"1:{2 + 3 * (MAX_VALUES - 1)} [{MAX_VALUES - 1}]"]),
         ("a: 'x", ["1:6 document"]),
         ("\tkind: Agent", ["1:1 document"]),
         ("kind: \x07", ["1:7 document"]),
@@ -270,6 +272,15 @@ def test_a_name_that_readers_of_yaml_take_for_something_else_must_be_quoted(name
     assert refused(SMALLEST.replace("name: a", f"name: {name}")) == ["3:18 metadata.name"]
     [manifest] = parse_manifests(SMALLEST.replace("name: a", f"name: '{name}'"), "a.yaml")
     assert manifest.agent.name == name
+
+
+@pytest.mark.promise("P-2")
+@pytest.mark.parametrize(
+    "options", ["<<: {a: b}", "? [a]\n: b", "12: a", "on: a", "a: !x b", "a: .nan", "a: [1, .inf]", 'a: "\\0"', '"\\0": a']
+)
+def test_the_options_of_a_driver_are_free_but_only_in_what_json_can_say(options):
+    [refusal] = refused(SMALLEST.replace("spec: {}", f"spec:\n  driver:\n    kind: model\n    {options}".replace("\n:", "\n    :")))
+    assert refusal.startswith("7:")
 
 
 @pytest.mark.promise("P-2")
@@ -332,6 +343,7 @@ UNLIKE_A_MANIFEST = {
     "a negative budget": _changed(budget={"money_usd": -0.5}),
     "half a token": _changed(budget={"tokens": 0.5}),
     "an unknown budget": _changed(budget={"hours": 1}),
+    "a truth value as budget": _changed(budget={"tokens": True}),
     "a budget in words": _changed(budget={"seconds": "60"}),
     "an unknown stage": _changed(stage="gamma"),
 }

@@ -60,7 +60,7 @@ def test_not_a_number_is_a_number():
 
 _TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | _TEXTS,
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
     max_leaves=8,
 )
