@@ -12,7 +12,7 @@ HEADER = ["| setting | environment | unit | default | meaning |", "|---|---|---|
 
 
 def table_of(settings: type[BaseSettings]) -> list[str]:
-    """The lines that the page's table must have. Each field carries its unit in json_schema_extra and its meaning as description."""
+    """The lines that the page's table must have. Fields carry their unit in json_schema_extra and their meaning as description."""
     prefix = settings.model_config["env_prefix"]
     lines = list(HEADER)
     for name, field in settings.model_fields.items():
