@@ -79,6 +79,19 @@ def test_what_is_written_is_read_again_as_it_was(catalogue):
     assert [version for _, version in read(streams[0])] == catalogue
 
 
+@pytest.mark.promise("G-24")
+def test_every_faulty_column_is_told_before_any_row_is_read():
+    names, numbers = pa.array(["a"]), pa.array([1])
+    table = pa.Table.from_arrays([names, names, numbers, names, numbers], names=["agent", "agent", "company", "owner", "emits"])
+    faults = Faults()
+    assert list(read_parquet(stored(table), "team.parquet", faults)) == []
+    with pytest.raises(InvalidInput) as caught:
+        faults.raise_if_any()
+    assert [(v.place, v.field) for v in caught.value.violations] == [
+        ("team.parquet", name) for name in ("agent", "company", "emits", "owner")
+    ]
+
+
 _SOUND = stored({"agent": ["a", "b"] * 50, "emits": [["e"]] * 100, "listens": [["h"]] * 100}).getvalue()
 
 
