@@ -205,9 +205,9 @@ class GraphClient:
         )
         return convert.published_from_proto(self._ask(self._stub.PublishVersion, request))
 
-    def retire(self, agent: AgentRef) -> Retired:
-        """Take an agent out of the graph."""
-        request = pb.RetireAgentRequest(agent=convert.agent_to_proto(agent))
+    def retire(self, agent: AgentRef, number: int = 0) -> Retired:
+        """Take an agent out of the graph, if this version is the published one; 0 for whichever is."""
+        request = pb.RetireAgentRequest(agent=convert.agent_to_proto(agent), version=number)
         return convert.retired_from_proto(self._ask(self._stub.RetireAgent, request))
 
     def import_versions(self, versions: Iterable[AgentVersion], *, deadline_s: float = IMPORT_DEADLINE_S) -> Imported:

@@ -138,18 +138,24 @@ class GraphService:
             raise VersionConflict(version.agent.text, version.number)
         return entry
 
-    def retire(self, agent: AgentRef) -> Retired:
-        """Take an agent out of the graph. A retired agent stays so: the call then changes nothing. Raises UnknownAgent."""
+    def retire(self, agent: AgentRef, number: int = 0) -> Retired:
+        """Take an agent out of the graph. A retired agent stays so: the call then changes nothing. Raises UnknownAgent.
+
+        number: retire only while this version is the published one, 0 for whichever is. A repeated call that comes after a newer
+        version then leaves that version alone.
+        """
         with self._turn():
             with self._store.writing() as log:
                 self._fold(log)
-                number = self._graph.last_number(agent)
-                if number == 0:
+                if self._graph.last_number(agent) == 0:
                     raise UnknownAgent
-                gone = self._graph.published(agent) is None
-                entries = [] if gone else log.append([NewEntry(EntryKind.RETIRE, agent, number, Declaration())])
+                current = self._graph.published(agent)
+                meant = current is not None and number in (0, current.number)
+                entries = (
+                    log.append([NewEntry(EntryKind.RETIRE, agent, current.number, Declaration())]) if current and meant else []
+                )
             self._apply(entries)
-            return Retired(revision=self._graph.revision, created=not gone)
+            return Retired(revision=self._graph.revision, created=bool(entries))
 
     def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
         """Store many versions, all or none. Number 0 stands for the next one, where the content differs from the current version.

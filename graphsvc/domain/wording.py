@@ -93,10 +93,12 @@ def _say(language: Language, key: str, **names: str | int) -> str:
 
 
 def display_names(report: Report) -> dict[AgentRef, str]:
-    """How the agents of a report are called in its texts: by name, with the scope where two of them share the name (P-10)."""
+    """How the agents of a report are called in its texts: by name, with the scope where the name alone could be taken for another
+    of them, with or without its scope, or for a hidden one (P-10)."""
     agents = {agent for loop in report.loops for agent in loop.agents if agent is not None} | {report.agent}
     count = Counter(agent.name for agent in agents)
-    return {agent: agent.name if count[agent.name] == 1 else agent.text for agent in agents}
+    taken = {agent.text for agent in agents} | {texts["hidden"] for texts in _TEXTS.values()}
+    return {agent: agent.name if count[agent.name] == 1 and agent.name not in taken else agent.text for agent in agents}
 
 
 def path_text(loop: Loop, names: dict[AgentRef, str], language: Language) -> str:

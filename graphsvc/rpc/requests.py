@@ -59,6 +59,14 @@ def agent_of(message: pb.AgentRef, given: bool, field: str) -> AgentRef:
     return AgentRef(scope, name)
 
 
+def retirement_of(request: pb.RetireAgentRequest) -> tuple[AgentRef, int]:
+    """The agent to retire, and the version that must be its published one, 0 for any. Raises InvalidInput."""
+    with AllFaults() as faults:
+        agent = faults.read(lambda: agent_of(request.agent, request.HasField("agent"), "agent"))
+        number = faults.read(lambda: check_number(request.version) if request.version else 0)
+    return agent, number
+
+
 def declaration_of(message: pb.Declaration, given: bool, field: str) -> Declaration:
     """A checked declaration. Raises InvalidInput with every violation found."""
     if not given:

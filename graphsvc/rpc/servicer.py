@@ -58,9 +58,9 @@ class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
 
     def RetireAgent(self, request: pb.RetireAgentRequest, context: grpc.ServicerContext) -> pb.RetireAgentResponse:  # noqa: N802, ARG002
         """Take an agent out of the graph."""
-        agent, call = requests.agent_of(request.agent, request.HasField("agent"), "agent"), current()
+        (agent, number), call = requests.retirement_of(request), current()
         call.caller.must_publish([agent.scope])
-        retired = self.service.retire(agent)
+        retired = self.service.retire(agent, number)
         call.revision = retired.revision
         return pb.RetireAgentResponse(revision=retired.revision, created=retired.created)
 

@@ -127,11 +127,14 @@ class LoopCheck:
             published = self._as(access, seconds).publish(version)
         return Delivered(revision=published.revision, report=published.report.as_json(), scopes=access.scopes)
 
-    def retire(self, access: Access, agent: Ref, seconds: float) -> Delivered:
-        """Take an agent out of the graph; one that is not in it stays out. Raises GraphUnavailable, GraphRefused."""
+    def retire(self, access: Access, agent: Ref, number: int, seconds: float) -> Delivered:
+        """Take an agent out of the graph while this version is its published one there; a later version is left alone.
+
+        Raises GraphUnavailable, GraphRefused.
+        """
         with self._asking():
             try:
-                revision: int | None = self._as(access, seconds).retire(_agent(agent)).revision
+                revision: int | None = self._as(access, seconds).retire(_agent(agent), number).revision
             except graph.UnknownAgent:
                 revision = None
         return Delivered(revision=revision, report=None, scopes=access.scopes)

@@ -96,7 +96,7 @@ def test_refusals_for_good_are_told_apart_from_what_may_pass(tmp_path: Path) -> 
             with pytest.raises(GraphRefused, match="below its current version"):
                 graph.publish(ANA, DEVELOPER, 2, PATIENCE_S)
             assert graph.publish(ANA, DEVELOPER, 4, PATIENCE_S).revision == 2
-            assert graph.retire(ANA, Ref("acme", "nobody"), PATIENCE_S).revision is None
+            assert graph.retire(ANA, Ref("acme", "nobody"), 1, PATIENCE_S).revision is None
             stranger = Access(ANA.person, frozenset({Grant(Role.VIEWER, "globex")}))
             with pytest.raises(GraphUnavailable, match="the graph service did not answer") as refusal:
                 graph.publish(stranger, DEVELOPER, 5, PATIENCE_S)

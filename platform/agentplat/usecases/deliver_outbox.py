@@ -112,7 +112,7 @@ class DeliverOutbox:
             version = work.registry.version(work.registry.by_id(entry.agent_id), entry.number)
         access = Access(person, grants | {Grant(Role.AUTHOR, entry.agent.scope)})
         if entry.kind is EntryKind.RETIRE or version is None:
-            return self.graph.retire(access, entry.agent, seconds)
+            return self.graph.retire(access, entry.agent, entry.number, seconds)
         return self.graph.publish(access, version.content, entry.number, seconds)
 
     def _postpone(self, claim: Claim, error: GraphUnavailable) -> Outcome:

@@ -192,6 +192,18 @@ def test_agents_of_one_name_are_shown_with_their_scopes_and_others_without() -> 
 
 
 @pytest.mark.promise("P-10", "G-14")
+def test_a_name_that_reads_like_a_reference_or_like_a_hidden_agent_is_shown_with_its_scope() -> None:
+    lookalike, poser = parse_agent("*:acme:developer"), parse_agent("globex:an agent outside your access")
+    twin = parse_agent("globex:developer")
+    lines = warning_lines(report_of(loop_of(DEVELOPER, lookalike), loop_of(DEVELOPER, twin), loop_of(DEVELOPER, poser)))
+    assert lines[1:] == [
+        "  acme:developer → *:acme:developer → acme:developer",
+        "  acme:developer → globex:developer → acme:developer",
+        "  acme:developer → globex:an agent outside your access → acme:developer",
+    ]
+
+
+@pytest.mark.promise("P-10", "G-14")
 def test_a_hidden_agent_makes_no_name_ambiguous() -> None:
     assert warning_lines(report_of(loop_of(DEVELOPER, None, REVIEWER)))[1] == (
         "  developer → an agent outside your access → reviewer → developer"

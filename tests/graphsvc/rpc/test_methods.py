@@ -117,6 +117,17 @@ def test_retiring_takes_an_agent_out_once(client: GraphClient):
         client.retire(parse_agent("acme:nobody"))
 
 
+@pytest.mark.promise("G-22", "P-6")
+def test_a_retirement_that_comes_late_leaves_a_newer_version_alone(client: GraphClient):
+    newer = AgentVersion(REVIEWER, 2, CODE)
+    client.publish(newer)
+    assert client.retire(REVIEWER, 1) == Retired(revision=4, created=False)
+    assert client.describe(REVIEWER).version == newer
+    assert client.retire(REVIEWER, 2) == Retired(revision=5, created=True)
+    with pytest.raises(InvalidInput, match="version"):
+        client.retire(REVIEWER, -1)
+
+
 @pytest.mark.promise("G-20")
 def test_an_export_can_be_imported_elsewhere(client: GraphClient):
     revision, versions = client.export()
