@@ -55,9 +55,11 @@ guarantees: setup ## Make docs/guarantees.md anew from tests/spec/promises.yaml
 mutants: setup ## Break the code on purpose and see that its tests notice (option: PROMISE=G-1)
 	$(BIN)/python -m tests.mutants $(if $(PROMISE),--promise $(PROMISE))
 
-bench: setup ## Run the benchmarks with their peers; figures go to bench/results
+bench: $(COMPILED) ## Run the benchmarks with their peers; figures go to bench/results
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --group bench
-	$(BIN)/python -m pytest bench
+	@mkdir -p bench/results
+	$(BIN)/python bench/bench_search.py | tee bench/results/$$(date +%F)-search.json
+	$(BIN)/python bench/bench_rpc.py | tee bench/results/$$(date +%F)-rpc.json
 
 demo: $(COMPILED) ## Start both processes, publish a catalogue, close a loop and show the warning
 	$(BIN)/python examples/demo.py
