@@ -1,7 +1,8 @@
 """What gRPC adds to a check, beside an empty echo behind the same interceptors.
 
 A server in a process of its own offers CheckVersion and an echo of an empty message. In turn, one after the other: an echo, a check
-over gRPC, the same check in this process with the digest that every answer carries. What gRPC adds is the second less the third. The client is the plain generated stub.
+over gRPC, the same check in this process with the digest that every answer carries. What gRPC adds is the second less the third.
+The client is the plain generated stub.
 """
 
 from __future__ import annotations
