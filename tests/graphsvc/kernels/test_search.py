@@ -37,7 +37,7 @@ def test_both_kernels_give_the_loops_order_and_ending_that_brute_force_finds(fir
     for seed, case in enumerate(worlds(first, IN_ONE_TEST), start=first):
         rng = random.Random(seed)
         every = oracle.loops(case.published, case.proposed, case.reader)
-        max_loops = rng.choice([1, 2, 3, 5, 10, 1_000])
+        max_loops = rng.choice([1, 2, 3, 5, 10, 50])
 
         found = ask(case.graph(), case.proposed, case.reader, counted, max_loops=max_loops)
         assert found.loops == refs(every[:max_loops]), seed

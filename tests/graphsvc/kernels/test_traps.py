@@ -29,7 +29,7 @@ def names(answer: Asked) -> list[list[str]]:
 def test_diamonds_that_lead_back_to_the_path_cost_their_incidences(kernel: str, turned: Turned) -> None:
     answer = searched(turned(shapes.diamonds(12)), kernel)
     assert (names(answer), answer.ended) == ([["0", "1"]], "complete")
-    assert answer.visits <= 3 * 120
+    assert answer.visits <= 120
 
 
 @pytest.mark.promise("G-12")
@@ -46,7 +46,7 @@ def test_twice_as_many_diamonds_cost_twice_as_much(kernel: str, turned: Turned) 
 def test_a_crowd_that_leads_back_to_the_path_costs_its_incidences(kernel: str, turned: Turned) -> None:
     answer = searched(turned(shapes.crowd_that_leads_back_to_its_own_start()), kernel)
     assert (answer.loops, answer.ended) == ([("*:v", "*:p")], "complete")
-    assert answer.visits <= 3 * 600
+    assert answer.visits <= 600
 
 
 @pytest.mark.promise("G-5", "G-12")
@@ -56,7 +56,7 @@ def test_the_first_ten_of_a_hundred_million_equal_loops_are_found_without_the_ot
     first = ["*:v", "*:0.00", "*:1.00", "*:2.00", "*:3.00"]
     assert answer.loops == [(*first, f"*:4.0{i}") for i in range(10)]
     assert answer.ended == "more_loops"
-    assert answer.visits <= 3 * 998
+    assert answer.visits <= 998
 
 
 @pytest.mark.promise("G-12")
