@@ -1,11 +1,12 @@
 """The warning and the notices as text, in three languages; the same words in every command line, API and page (P-9).
 
-Names are set apart in right-to-left text by Unicode isolates, so that a path reads in the order of its arrows whatever letters
-its names have, and a name's letters never move its neighbours.
+Where text runs in two directions, names are set apart by Unicode isolates, so that a path reads in the order of its arrows
+whatever letters its names have, and a name's letters never move its neighbours.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
@@ -83,8 +84,13 @@ _TEXTS: dict[Language, dict[str, str]] = {
 }
 
 
+def _mixes_directions(text: str, language: Language) -> bool:
+    """Whether a name could move its neighbours, or they it."""
+    return language is Language.HEBREW or any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+
+
 def _isolated(text: str, language: Language) -> str:
-    return f"{_FIRST_STRONG}{text}{_POP}" if language is Language.HEBREW else text
+    return f"{_FIRST_STRONG}{text}{_POP}" if _mixes_directions(text, language) else text
 
 
 def _say(language: Language, key: str, **names: str | int) -> str:
@@ -106,7 +112,7 @@ def path_text(loop: Loop, names: dict[AgentRef, str], language: Language) -> str
     around = [*loop.agents, loop.agents[0]]
     words = [_TEXTS[language]["hidden"] if agent is None else names[agent] for agent in around]
     path = _ARROW.join(_isolated(word, language) for word in words)
-    return f"{_LEFT_TO_RIGHT}{path}{_POP}" if language is Language.HEBREW else path
+    return f"{_LEFT_TO_RIGHT}{path}{_POP}" if any(_mixes_directions(word, language) for word in words) else path
 
 
 def _loop_lines(report: Report, language: Language) -> Iterator[str]:
