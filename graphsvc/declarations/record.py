@@ -22,7 +22,7 @@ def version_from(record: Mapping[str, Any], place: str) -> AgentVersion:
     number = record.get("version")
     if record.keys() <= FIELDS and (number is None or (type(number) is int and 1 <= number <= MAX_VERSION_NUMBER)):
         try:
-            # Without a place, scopes and events come from caches. What is refused here is judged again below, with its place.
+            # Without a place, scopes come from a cache. What is refused here is judged again below, with its place.
             scope = scope_of(record.get("company"), record.get("area"))
             agent = AgentRef(scope, normalise(record["agent"], "agent"))
             return AgentVersion(agent, number or UNNUMBERED, declare(record.get("emits"), record.get("listens")))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -88,16 +87,6 @@ def _repeats(names: Iterable[str | None], field: str, place: str) -> Iterator[Vi
             yield Violation(field=f"{field}[{i}]", place=place, reason=f"repeats {field}[{seen[name]}]", remedy="name it once")
 
 
-@lru_cache(maxsize=65_536)
-def _heard(name: str) -> str:
-    return normalise(name, "listens")
-
-
-@lru_cache(maxsize=65_536)
-def _bare(name: str) -> Emit:
-    return Emit(normalise(name, "emits"))
-
-
 _event = attrgetter("event")
 
 
@@ -106,12 +95,9 @@ def _plain(emits: object, listens: object) -> Declaration | None:
     if type(emits) is not list or type(listens) is not list or len(emits) + len(listens) > MAX_EVENTS:
         return None
     try:
-        heard = sorted(map(_heard, listens))
-        try:
-            out = sorted(map(_bare, emits), key=_event)
-        except TypeError:  # an event with a contract, which is no key of a cache
-            out = sorted((_emit(emit, "emits", "") for emit in emits), key=_event)
-    except (InvalidInput, TypeError):
+        out = sorted((_emit(emit, "emits", "") for emit in emits), key=_event)
+        heard = sorted(normalise(event, "listens") for event in listens)
+    except InvalidInput:
         return None
     if (len(heard) > 1 and len(set(heard)) < len(heard)) or (len(out) > 1 and len(set(map(_event, out))) < len(out)):
         return None
