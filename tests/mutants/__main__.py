@@ -6,6 +6,7 @@ Exit status 0: the tests noticed every one. 1: at least one was not noticed. 2: 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--id", action="append", metavar="MUTANT", help="only this mutant; may be repeated")
     parser.add_argument("--workers", type=int, default=2, help="how many run at a time (default 2)")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that copies and processes are cleared away
     checkout = Path.cwd()
     verdicts: list[Verdict] = []
     try:

@@ -38,7 +38,7 @@ _NOT_COPIED = shutil.ignore_patterns(
 _GRACE_S = 20.0
 UNCHANGED_TIMEOUT_S = 3600.0
 PREPARE_TIMEOUT_S = 600.0
-KERNELS = Path("graphsvc/kernels")
+COMPILED = (Path("graphsvc/kernels/jit.py"), Path("graphsvc/kernels/rows.py"))
 
 
 class MutantFault(Exception):
@@ -119,7 +119,7 @@ class _Run:
     output: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Bench:
     """A folder where copies of the tree are tested one after the other, always at the same path.
 
@@ -129,6 +129,8 @@ class _Bench:
 
     folder: Path
     checkout: Path
+    running: subprocess.Popen[bytes] | None = None
+    closed: bool = False
 
     @property
     def tree(self) -> Path:
@@ -161,8 +163,10 @@ class _Bench:
             "MUTANTS_CHECKOUT": str(self.checkout),
         }
         log = self.folder / "output.log"
+        if self.closed:
+            raise MutantFault("the run was ended")
         with log.open("wb") as out:
-            process = subprocess.Popen(
+            process = self.running = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=self.tree,
                 env=environment,
@@ -176,19 +180,21 @@ class _Bench:
             except subprocess.TimeoutExpired:
                 status = None
             finally:
-                _end(process)
+                self.clear()
         return _Run(status, log.read_text(encoding="utf-8", errors="replace"))
 
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt pytest, so that it takes down the servers it started, then end whatever is left of its group."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_S)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    def clear(self) -> None:
+        """Interrupt what runs here, so that it takes down the servers it started, then end whatever is left of its group."""
+        process, self.running = self.running, None  # its number may soon be another one's
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_S)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _choice(mutants: Sequence[Mutant]) -> list[str]:
@@ -209,7 +215,7 @@ def _judge(mutant: Mutant, pristine: Path, bench: _Bench, prepare: Sequence[str]
     except MutantFault as fault:
         return verdict(Outcome.UNJUDGED, str(fault))
     arguments = ["-x", "--numprocesses=0", *_choice([mutant])]
-    compiled = f"compiled-{mutant.id}" if mutant.file.is_relative_to(KERNELS) else "compiled"
+    compiled = f"compiled-{mutant.id}" if mutant.file in COMPILED else "compiled"
     run = bench.pytest(arguments, mutant.timeout_s, prepare=prepare, compiled=compiled)
     if run.status is None:
         return verdict(Outcome.TIMED_OUT, f"after {mutant.timeout_s:g} s", run.output)
@@ -253,6 +259,13 @@ def judge(mutants: Iterable[Mutant], checkout: Path, *, prepare: Sequence[str] =
             finally:
                 free.put(bench)
 
-        with ThreadPoolExecutor(workers) as pool:
+        pool = ThreadPoolExecutor(workers)
+        try:
             for done in as_completed([pool.submit(next_one, mutant) for mutant in chosen]):
                 yield done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for bench in benches:
+                bench.closed = True
+                bench.clear()
+            pool.shutdown()
