@@ -99,7 +99,7 @@ def refusal_or_answer(ask: Callable[..., object], *arguments: object, **options:
 
 
 @pytest.mark.promise("G-13", "G-14", "G-15", "G-16", "G-18")
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(twins(), kernels)
 def test_hidden_names_scopes_and_private_events_change_no_answer(both: tuple[World, World], kernel: Kernel) -> None:
     for one, other in zip(*(told(service_of(world, kernel), world) for world in both), strict=True):
@@ -107,7 +107,7 @@ def test_hidden_names_scopes_and_private_events_change_no_answer(both: tuple[Wor
 
 
 @pytest.mark.promise("G-8", "G-16")
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(twins())
 def test_hidden_names_do_not_move_the_place_where_a_walk_limit_cuts(both: tuple[World, World]) -> None:
     graphs = [(world, world.graph()) for world in both]

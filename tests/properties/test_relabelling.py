@@ -34,7 +34,7 @@ def test_the_other_names_keep_the_order() -> None:
 
 
 @pytest.mark.promise("G-5", "G-11")
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(worlds(EVENTS[:-1]), limits, kernels)
 def test_names_that_keep_their_order_give_the_same_report_in_other_words(world: World, limits: Limits, kernel: Kernel) -> None:
     refs = {one.ref if isinstance(one, Agent) else one.text for one in (*world.history, world.proposed)}

@@ -19,7 +19,7 @@ from tests.properties.worlds import World, kernels, limits, renamed, worlds
 
 
 @pytest.mark.promise("G-1", "G-3", "G-4", "G-5", "G-6", "G-8", "G-13", "G-14", "G-15", "G-17", "G-18")
-@settings(max_examples=700)
+@settings(max_examples=400)
 @given(worlds(), limits, kernels)
 def test_a_report_is_what_brute_force_finds(world: World, limits: Limits, kernel: Kernel) -> None:
     report = world.report(limits, kernel)
@@ -39,7 +39,7 @@ def test_a_report_is_what_brute_force_finds(world: World, limits: Limits, kernel
 
 
 @pytest.mark.promise("G-19")
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(worlds(), limits, kernels)
 def test_the_breaking_set_breaks_every_loop_named_and_nothing_of_it_could_be_left_out(
     world: World, limits: Limits, kernel: Kernel
