@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -213,6 +214,7 @@ def run_server(flags: Mapping[str, str], config: Path | None, announce: Callable
         server.start(_servicer(settings, service, telemetry))
         stack.callback(server.drain, settings.drain_timeout_s)
         _warm(service)
+        gc.freeze()  # the graph lives as long as the process; scans for garbage would walk all of it and find none
         server.ready()
         announce(
             serve.Ready(

@@ -24,7 +24,6 @@ class _Blocks:
         with self._lock:
             self._open -= 1
             if not self._open:
-                gc.freeze()
                 gc.enable()
 
 
@@ -34,7 +33,7 @@ _blocks = _Blocks()
 @contextmanager
 def uncollected() -> Iterator[None]:
     """Run a block in which millions of long-lived objects without cycles are made, without the collector scanning them again and
-    again (a third of the time of a bulk import). What lives at the end of the last such block is left out of later scans too."""
+    again (a third of the time of a bulk import)."""
     _blocks.enter()
     try:
         yield

@@ -13,7 +13,16 @@ from threading import Lock
 
 from graphsvc.collecting import uncollected
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
-from graphsvc.domain.errors import InvalidInput, Overloaded, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict, Violation
+from graphsvc.domain.errors import (
+    InvalidInput,
+    LogDamaged,
+    Overloaded,
+    RevisionAhead,
+    StaleVersion,
+    UnknownAgent,
+    VersionConflict,
+    Violation,
+)
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry, NewEntry
 from graphsvc.domain.names import AgentRef, Scope
@@ -75,7 +84,10 @@ class GraphService:
             self._publishing.release()
 
     def _fold(self, log: Log) -> None:
-        if log.head() == self._graph.revision:
+        head = log.head()
+        if head < self._graph.revision:
+            raise LogDamaged(f"the log ends at {head}, but revision {self._graph.revision} was read from it before")
+        if head == self._graph.revision:
             return
         entries = log.read(self._graph.revision)
         while batch := list(islice(entries, _FOLD_BATCH)):

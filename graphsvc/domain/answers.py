@@ -22,7 +22,7 @@ class Published:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retired:
-    """An agent is out of the graph since this revision. created: whether this call took it out."""
+    """revision: that of the retirement, the present one where this call changed nothing. created: whether it took the agent out."""
 
     revision: int
     created: bool

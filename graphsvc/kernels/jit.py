@@ -732,13 +732,11 @@ def search(question: Question) -> Answer:
     rows, order = question.rows, question.order
     emits, hears = np.array(question.emits, np.int32), np.array(question.hears, np.int32)
     scratch = _pool.take(max(rows.nodes, question.root + 1, int(emits.max(initial=0)) + 1, int(hears.max(initial=0)) + 1))
-    try:
-        graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable, scratch.cells)
-        ahead = _Side(rows.ahead.heads, rows.ahead.data, emits, _HEARS, _HEARD)
-        behind = _Side(rows.behind.heads, rows.behind.data, hears, _EMITS, _EMITTED)
-        found = _run(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
-    finally:
-        _pool.give_back(scratch)
-    pool, spans, ended, visits = found
+    graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable, scratch.cells)
+    ahead = _Side(rows.ahead.heads, rows.ahead.data, emits, _HEARS, _HEARD)
+    behind = _Side(rows.behind.heads, rows.behind.data, hears, _EMITS, _EMITTED)
+    pool, spans, ended, visits = _run(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
+    # Only now: a search that failed, for want of memory, has left its marks in the scratch, and the next would answer wrongly.
+    _pool.give_back(scratch)
     loops = [tuple(pool[offset : offset + length].tolist()) for offset, length in spans.tolist()]
     return Answer(loops, int(ended), int(visits))

@@ -656,7 +656,7 @@ class RetireAgentResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """The revision of the retirement."""
+    """The revision of the retirement; the present one where this call changed nothing."""
     created: _builtins.bool
     """Whether this call created it."""
     def __init__(

@@ -27,6 +27,7 @@ from graphsvc.kernels import reference
 from graphsvc.rpc.status import fault_status, new_incident, status_for
 from graphsvc.service import GraphService, check_files
 from graphsvc.store.opening import MEMORY, open_store
+from tests.catalogues import CATALOGUES, LONGEST_ANSWERED, MOST_ANSWERED
 from tests.graphsvc.folding import KERNELS, declaration_of, fold, reader, version_of
 from tests.oracle import Agent, agent
 
@@ -250,24 +251,6 @@ def test_readers_with_less_and_more_access_read_one_form_of_sentence(shared_data
 
 
 # Real catalogues
-
-CATALOGUES = (
-    "airflow-assets",
-    "asyncapi-social-media",
-    "aws-ecommerce-eventbridge",
-    "aws-ecommerce-eventbridge-lenient",
-    "busytown-agents",
-    "eshop-integration-events",
-    "eventcatalog-default",
-    "github-actions-chains",
-    "homeassistant-a",
-    "llamaindex-workflows",
-    "metagpt-roles",
-    "n8n-execute-workflow",
-    "ralph-hats",
-    "ros-caret-e2e",
-)
-LONGEST_ANSWERED, MOST_ANSWERED = 8, 200
 
 
 def test_every_real_catalogue_has_its_test(shared_data: Path) -> None:

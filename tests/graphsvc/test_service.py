@@ -11,7 +11,7 @@ from threading import Event, Semaphore
 import pytest
 
 from graphsvc.domain.answers import Neighbour
-from graphsvc.domain.errors import InvalidInput, Overloaded, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict
+from graphsvc.domain.errors import InvalidInput, LogDamaged, Overloaded, RevisionAhead, StaleVersion, UnknownAgent, VersionConflict
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, declare
 from graphsvc.domain.names import parse_agent
@@ -497,3 +497,20 @@ def test_a_publication_that_waits_too_long_for_its_turn_is_refused_and_the_one_b
         assert first.result(WAIT_S).revision == 1
         assert exported(service) == [("*:a", 1)]
         assert service.publish(version_of(B), EVERYTHING).revision == 2
+
+
+@pytest.mark.promise("G-25")
+def test_a_log_that_ends_before_what_was_read_from_it_is_noticed_and_nothing_is_appended(tmp_path: Path) -> None:
+    older, newer = tmp_path / "older", tmp_path / "newer"
+    with closing(serve(f"sqlite:///{older}")) as before:
+        before.publish(version_of(A), EVERYTHING)
+    with closing(serve(f"sqlite:///{newer}")) as after:
+        after.import_versions([version_of(A), version_of(B)])
+    opened = {"now": open_store(f"sqlite:///{newer}"), "restored": open_store(f"sqlite:///{older}")}
+    with closing(opened["restored"]), closing(GraphService(opened["now"], POLICY, reference.search)) as service:
+        service._store = opened["restored"]  # what a database brought back from an older copy looks like to a running service
+        for act in (service.catch_up, lambda: service.publish(version_of(B, 2), EVERYTHING)):
+            with pytest.raises(LogDamaged):
+                act()
+        assert opened["restored"].head() == 1
+        service._store = opened["now"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.catalogues import CATALOGUES, LONGEST_ANSWERED, MOST_ANSWERED
 from tests.graphsvc.cli.running import Ended, run
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -144,27 +145,8 @@ def test_one_agent_with_a_finding_among_many_is_enough() -> None:
     assert check(TEAM, "--every-agent").status == 0
 
 
-NAMES = (
-    "airflow-assets",
-    "asyncapi-social-media",
-    "aws-ecommerce-eventbridge",
-    "aws-ecommerce-eventbridge-lenient",
-    "busytown-agents",
-    "eshop-integration-events",
-    "eventcatalog-default",
-    "github-actions-chains",
-    "homeassistant-a",
-    "llamaindex-workflows",
-    "metagpt-roles",
-    "n8n-execute-workflow",
-    "ralph-hats",
-    "ros-caret-e2e",
-)
-MOST_ANSWERED, LONGEST_ANSWERED = 200, 8
-
-
 @pytest.mark.promise("O-3", "G-5")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CATALOGUES)
 def test_every_agent_of_a_real_catalogue_lies_on_the_loops_that_others_found(name: str, shared_data: Path) -> None:
     answers = json.loads((shared_data / "answers" / f"{name}.json").read_text(encoding="utf-8"))["through"]
     file = shared_data / "declarations" / f"{name}.jsonl"

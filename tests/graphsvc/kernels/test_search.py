@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import networkx
 import pytest
@@ -148,3 +149,21 @@ def _shortest(agents: list[Agent], root: Agent, count: int) -> list[int]:
         return [len(path) - 1 for path in islice(networkx.shortest_simple_paths(graph, root, "end"), count)]
     except networkx.NetworkXNoPath:
         return []
+
+
+@pytest.mark.promise("G-11")
+def test_a_search_that_fails_half_way_leaves_nothing_behind_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = [agent("a", ["x"], ["y"]), agent("b", ["y"], ["x"])]
+    question = question_of(fold(world), world[0])
+    expected = reference.search(question)
+    assert jit.search(question) == expected
+
+    def fail(*given: Any) -> None:
+        given[2].cells[:] = 1
+        raise MemoryError
+
+    with monkeypatch.context() as during:
+        during.setattr(jit, "_run", fail)
+        with pytest.raises(MemoryError):
+            jit.search(question)
+    assert jit.search(question) == expected

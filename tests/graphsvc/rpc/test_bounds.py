@@ -97,8 +97,9 @@ def unfinished(started: Event, end: Event) -> Iterator[pb.ImportVersionsRequest]
 
 
 @pytest.mark.promise("O-7")
-def test_more_streams_than_there_are_places_are_refused_and_others_go_on():
-    with serving(streams=StreamSlots(1, 1)) as running, running.stub() as stub:
+@pytest.mark.parametrize(("total", "per_caller"), [(1, 2), (2, 1)], ids=["of all callers", "of one caller"])
+def test_more_streams_than_there_are_places_are_refused_and_others_go_on(total: int, per_caller: int):
+    with serving(streams=StreamSlots(total, per_caller)) as running, running.stub() as stub:
         started, end = Event(), Event()
         held = stub.ImportVersions.future(unfinished(started, end), timeout=PATIENCE_S)
         running.wait_for_calls_in_flight(1)
@@ -111,6 +112,7 @@ def test_more_streams_than_there_are_places_are_refused_and_others_go_on():
         assert list(stub.ExportVersions(pb.ExportVersionsRequest(), timeout=PATIENCE_S))
 
 
+@pytest.mark.promise("O-7")
 def test_places_for_streams_are_counted_for_all_and_for_each_caller():
     slots = StreamSlots(3, 2)
     slots.take("ada")
