@@ -21,13 +21,18 @@ _VERIFICATION = {
 }
 
 
+Hops = dict[tuple[AgentRef, AgentRef], Hop]
+"""The hops of one report by their two ends: its loops have most of them in common."""
+
+
 def judge(
     graph: Graph, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits, kernel: Kernel, revision: int | None
 ) -> Report:
     """What this declaration would close as the agent's version, redacted for the reader; the agent itself is always named."""
     found = graph.search(agent, declaration, reader, limits, kernel)
     proposed = AgentVersion(agent, 0, declaration)
-    longer = tuple(_loop(versions, reader, limits) for versions in found.loops)
+    hops: Hops = {}
+    longer = tuple(_loop(versions, reader, limits, hops) for versions in found.loops)
     loops = (*_own_loop(proposed, reader, limits), *longer)
     return Report(
         agent=agent,
@@ -42,16 +47,21 @@ def judge(
 
 def _own_loop(proposed: AgentVersion, reader: Reader, limits: Limits) -> Iterator[Loop]:
     if {emit.event for emit in proposed.declaration.emits}.intersection(proposed.declaration.listens):
-        yield _loop((proposed,), reader, limits)
+        yield _loop((proposed,), reader, limits, {})
 
 
-def _loop(versions: Sequence[AgentVersion], reader: Reader, limits: Limits) -> Loop:
+def _loop(versions: Sequence[AgentVersion], reader: Reader, limits: Limits, hops: Hops) -> Loop:
     """The loop of these versions as the reader may see it. The first one's agent is the one asked about, whom they may name."""
     named = [i == 0 or reader.may_read(version.agent.scope) for i, version in enumerate(versions)]
-    following = [*range(1, len(versions)), 0]
+    steps = []
+    for i, j in enumerate([*range(1, len(versions)), 0]):
+        ends = versions[i].agent, versions[j].agent
+        if ends not in hops:
+            hops[ends] = _hop(versions[i], versions[j], named[i], named[j])
+        steps.append(hops[ends])
     return Loop(
-        agents=tuple(version.agent if seen else None for version, seen in zip(versions, named, strict=True)),
-        hops=tuple(_hop(versions[i], versions[j], named[i], named[j]) for i, j in enumerate(following)),
+        agents=tuple([version.agent if seen else None for version, seen in zip(versions, named, strict=True)]),
+        hops=tuple(steps),
         over_chain_limit=len(versions) > limits.chain_limit,
     )
 
