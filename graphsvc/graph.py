@@ -26,9 +26,12 @@ _WIDEST = 1 << 61
 
 
 class Found(NamedTuple):
-    """Loops as the versions along them, the one asked about first; how the search ended (see `kernels.rows`); visits spent."""
+    """What a search came to. loops: the numbers of their agents, the one asked about first. versions: of every agent on a loop.
+    hidden: those whom the reader may not read. ended: see `kernels.rows`. visits: spent."""
 
-    loops: tuple[tuple[AgentVersion, ...], ...]
+    loops: list[tuple[int, ...]]
+    versions: dict[int, AgentVersion]
+    hidden: frozenset[int]
     ended: int
     visits: int
 
@@ -185,6 +188,7 @@ class Graph:
         first_free = len(self._names)
         root = self._agents.get(agent, first_free)
         unknown: dict[str, int] = {}
+        readable = self._readable(reader)
 
         def number(event: str) -> int:
             node = self._events.get(event)
@@ -193,7 +197,7 @@ class Graph:
 
         question = Question(
             rows=self.rows,
-            order=Order(self._places.number, self._scope, self._readable(reader)),
+            order=Order(self._places.number, self._scope, readable),
             root=root,
             emits=[number(emit.event) for emit in declaration.emits],
             hears=[number(event) for event in declaration.listens],
@@ -201,9 +205,11 @@ class Graph:
             max_visits=limits.max_visits,
         )
         answer = kernel(question)
-        own = AgentVersion(agent, 0, declaration)
-        loops = tuple(tuple(own if node == root else self._current[node] for node in loop) for loop in answer.loops)
-        return Found(loops, answer.ended, answer.visits)
+        nodes = list(set().union(*answer.loops).difference((root,)))
+        versions = dict(zip(nodes, map(self._current.__getitem__, nodes), strict=True))
+        versions[root] = AgentVersion(agent, 0, declaration)
+        hidden = () if readable.all() else np.array(nodes, np.int64)[~readable[self._scope[nodes]]].tolist()
+        return Found(answer.loops, versions, frozenset(hidden), answer.ended, answer.visits)
 
     def emitters(self, event: str, reader: Reader) -> Iterator[AgentRef]:
         """Published agents that emit this event and that the reader may read."""

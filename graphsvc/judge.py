@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from graphsvc.domain.limits import Limits
-from graphsvc.domain.model import AgentVersion, Declaration
+from graphsvc.domain.model import Declaration
 from graphsvc.domain.names import AgentRef
 from graphsvc.domain.notices import breaking_set
 from graphsvc.domain.redaction import Reader, barrier_stops
 from graphsvc.domain.report import Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
-from graphsvc.graph import Graph, Kernel
+from graphsvc.graph import Found, Graph, Kernel
 from graphsvc.kernels import rows
 
 _VERIFICATION = {
@@ -20,9 +20,8 @@ _VERIFICATION = {
     rows.NOT_VERIFIED: Verification.NOT_VERIFIED,
 }
 
-
-Hops = dict[tuple[AgentRef, AgentRef], Hop]
-"""The hops of one report by their two ends: its loops have most of them in common."""
+_FEW = 8
+"""So many events are looked for in a tuple: a set takes longer to make than that."""
 
 
 def judge(
@@ -30,10 +29,7 @@ def judge(
 ) -> Report:
     """What this declaration would close as the agent's version, redacted for the reader; the agent itself is always named."""
     found = graph.search(agent, declaration, reader, limits, kernel)
-    proposed = AgentVersion(agent, 0, declaration)
-    hops: Hops = {}
-    longer = tuple(_loop(versions, reader, limits, hops) for versions in found.loops)
-    loops = (*_own_loop(proposed, reader, limits), *longer)
+    loops = (*_own_loop(agent, declaration, limits), *_longer(found, limits))
     return Report(
         agent=agent,
         verification=_VERIFICATION[found.ended],
@@ -45,34 +41,45 @@ def judge(
     )
 
 
-def _own_loop(proposed: AgentVersion, reader: Reader, limits: Limits) -> Iterator[Loop]:
-    if {emit.event for emit in proposed.declaration.emits}.intersection(proposed.declaration.listens):
-        yield _loop((proposed,), reader, limits, {})
+def _own_loop(agent: AgentRef, declaration: Declaration, limits: Limits) -> Iterator[Loop]:
+    shared = {emit.event for emit in declaration.emits}.intersection(declaration.listens)
+    if shared:
+        yield Loop((agent,), (Hop(tuple(sorted(shared))),), over_chain_limit=limits.chain_limit < 1)
 
 
-def _loop(versions: Sequence[AgentVersion], reader: Reader, limits: Limits, hops: Hops) -> Loop:
-    """The loop of these versions as the reader may see it. The first one's agent is the one asked about, whom they may name."""
-    named = [i == 0 or reader.may_read(version.agent.scope) for i, version in enumerate(versions)]
-    steps = []
-    for i, j in enumerate([*range(1, len(versions)), 0]):
-        ends = versions[i].agent, versions[j].agent
-        if ends not in hops:
-            hops[ends] = _hop(versions[i], versions[j], named[i], named[j])
-        steps.append(hops[ends])
-    return Loop(
-        agents=tuple([version.agent if seen else None for version, seen in zip(versions, named, strict=True)]),
-        hops=tuple(steps),
-        over_chain_limit=len(versions) > limits.chain_limit,
-    )
+def _longer(found: Found, limits: Limits) -> Iterator[Loop]:
+    """Loops of at least two agents as the reader may see them. What they have in common, nearly all, is looked at once."""
+    agents: dict[int, AgentRef | None] = {node: version.agent for node, version in found.versions.items()}
+    agents.update(dict.fromkeys(found.hidden))
+    declared = {node: version.declaration for node, version in found.versions.items()}
+    hops: dict[tuple[int, int], Hop] = {}
+    for nodes in found.loops:
+        ends = list(zip(nodes, nodes[1:] + nodes[:1], strict=True))
+        for one in ends:
+            if one not in hops:
+                source, target = one
+                hops[one] = _hop(declared[source], declared[target], agents[source], agents[target])
+        yield Loop(
+            tuple(map(agents.__getitem__, nodes)),
+            tuple(map(hops.__getitem__, ends)),
+            over_chain_limit=len(nodes) > limits.chain_limit,
+        )
 
 
-def _hop(source: AgentVersion, target: AgentVersion, source_named: bool, target_named: bool) -> Hop:
-    if not source_named and not target_named:
-        return Hop(events=None)
-    heard = frozenset(target.declaration.listens)
-    shared = [emit for emit in source.declaration.emits if emit.event in heard]
-    stopped = source_named and target_named and barrier_stops(source.agent.scope, target.agent.scope)
-    return Hop(events=tuple(emit.event for emit in shared), barrier=stopped and all(emit.artifacts for emit in shared))
+def _hop(emitting: Declaration, hearing: Declaration, source: AgentRef | None, target: AgentRef | None) -> Hop:
+    """The hop between the agents of these declarations; None for an agent whom the reader may not name."""
+    if source is None and target is None:
+        return Hop(None)
+    heard = hearing.listens if len(emitting.emits) <= _FEW else frozenset(hearing.listens)
+    events: tuple[str, ...] = ()
+    artifacts = True  # whether every event says which artifacts its listeners may ask for
+    for emit in emitting.emits:
+        if emit.event in heard:
+            events += (emit.event,)
+            if not emit.artifacts:
+                artifacts = False
+    stopped = artifacts and source is not None and target is not None and barrier_stops(source.scope, target.scope)
+    return Hop(events, stopped)
 
 
 def _notices(graph: Graph, agent: AgentRef, declaration: Declaration, reader: Reader, loops: Sequence[Loop]) -> Iterator[Notice]:

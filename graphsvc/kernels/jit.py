@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from graphsvc.kernels.rows import (
     COMPLETE,
@@ -30,6 +33,9 @@ from graphsvc.kernels.rows import (
     Question,
 )
 
+# Lists of nodes hold unsigned numbers: with signed ones every access asks whether to count from the end.
+Nodes = npt.NDArray[np.uint32]
+
 # Constants that go to other functions as arguments are numpy's: numba compiles a function anew for each literal it is given.
 _NEVER = 1 << 40
 _SPENT = -1
@@ -39,6 +45,7 @@ _ZERO, _ONE = np.int64(0), np.int64(1)
 # Scratch of a node, side by side in one cell: the distances of the four balls plus one (0: not reached), the steps of the two that
 # come from the root, flags and marks. A search waits for memory: a node's first touch should be its only one.
 _WIDTH = 8
+_WAVE = 128
 _AHEAD_AT, _BACK_AT, _BACK_STEP, _ONCE_AHEAD_AT, _ONCE_BACK_AT, _ONCE_BACK_STEP, _FLAG, _MARK = range(_WIDTH)
 # Marks of the events that the root will hear, heard, will emit and emitted.
 _HEARS, _HEARD, _EMITS, _EMITTED = 1, 2, 4, 8
@@ -52,7 +59,9 @@ _DEPTH, _LOW, _HIGH, _COST, _SEEDS, _SEEDS_END, _FULL = range(7)
 _LEFT, _BOUNDING, _SEARCHING = range(3)
 # A branch's columns; parts of the pool are an offset and a length.
 _LENGTH, _PATH, _PATH_N, _SHUTS, _SHUTS_N, _WHICH, _WHICH_N, _LOOP, _LOOP_N, _TAIL, _MADE = range(11)
+_BRANCH = 11
 _NO_TAIL = -2
+_NO_STEP = -1
 
 
 class _Side(NamedTuple):
@@ -60,8 +69,8 @@ class _Side(NamedTuple):
     stored row held it where its mark has the bit `was`."""
 
     heads: Ints
-    data: Ints
-    own: Ints
+    data: Nodes
+    own: Nodes
     now: int
     was: int
 
@@ -73,6 +82,7 @@ class _Graph(NamedTuple):
     scope: Ints
     readable: npt.NDArray[np.bool_]
     cells: Ints
+    wave: Nodes
 
 
 class _Ball(NamedTuple):
@@ -80,21 +90,61 @@ class _Ball(NamedTuple):
 
     at: int
     step: int
-    queue: Ints
+    queue: Nodes
     number: Longs
 
 
 class _Scratch(NamedTuple):
-    ahead: _Ball
-    back: _Ball
-    once_ahead: _Ball
-    once_back: _Ball
+    """cells: (nodes, _WIDTH). lists: (5, 2 * nodes), the balls' queues and a list of agents; a queue holds a level twice where
+    `_trace` goes on from a part of it."""
+
     cells: Ints
-    kids: Ints
+    lists: Nodes
+
+
+_generated: Any = intrinsic
+
+
+@_generated
+def _prefetch(_context, array, row):
+    """Ask for the memory of array[row] without waiting for it."""
+
+    def generate(context, builder, signature, arguments):
+        kind = signature.args[0]
+        place = [context.cast(builder, arguments[1], signature.args[1], types.intp)]
+        place += [context.get_constant(types.intp, 0)] * (kind.ndim - 1)
+        held = context.make_array(kind)(context, builder, arguments[0])
+        at = cgutils.get_item_pointer(context, builder, kind, held, place, wraparound=False)
+        word, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        fetch = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")
+        builder.call(fetch, [builder.bitcast(at, byte), word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, row), generate
+
+
+@_generated
+def _bare(_context, array):
+    """The same memory without an owner, so that nobody counts references to it. Its owner must outlive it, as an argument does."""
+
+    def generate(context, builder, signature, arguments):
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        held.meminfo = held.meminfo.type(None)
+        held.parent = held.parent.type(None)
+        return held._getvalue()
+
+    return array(array), generate
 
 
 def _compiled(function: Any) -> Any:
-    # Only compiled code calls these, so that no door for Python is made; `_run` alone has one, and a place in the cache.
+    # Only compiled code calls these, so that no door for Python is made; `_run` alone has one, and a place in the cache. Arrays
+    # are always their callers' here, so that nobody counts references to them: half the time of a search went into that.
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    return numba.njit(function, nogil=True, **options)
+
+
+def _allocating(function: Any) -> Any:
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return numba.njit(function, nogil=True, **options)
 
@@ -150,22 +200,44 @@ def _grow(graph, side, ball, ledger, rule, limit, other, kept):
     ledger[_LEFT] -= number[_COST]
     number[_DEPTH] += 1
     # Everything the loop touches is a local: numba counts references at each access to a tuple's array.
-    root, nodes, cells = graph.root, graph.nodes, graph.cells
+    root, nodes, cells, wave = graph.root, graph.nodes, graph.cells, graph.wave
     heads, data, own, now, was = side
     column, steps, queue, inside = ball.at, ball.step, ball.queue, other.at
     depth, low, end = number[_DEPTH], number[_LOW], number[_HIGH]
     high, cost = end, 0
-    for i in range(low, end):
-        node = queue[i]
-        step = node if depth % 2 == 1 or steps < 0 else cells[node, steps]
-        owned = node == root
-        first, stored = (heads[node, START], heads[node, SIZE]) if node < nodes and not owned else (0, own.size if owned else 0)
-        extra = 1 if not owned and (cells[node, _MARK] & now) != 0 else 0
-        for j in range(stored + extra):
-            # The stored root is skipped; where the row will hold the root, it comes after all others.
-            found = root if j == stored else (own[j] if owned else data[first + j])
-            if found == root and j < stored:
-                continue
+    i, j = low, 0
+    while i < end:
+        # A wave of incidences is read first, and what it leads to is fetched from memory all at once.
+        filled = 0
+        while i < end and filled < _WAVE:
+            node = queue[i]
+            step = node if depth % 2 == 1 or steps < 0 else cells[node, steps]
+            if node == root:
+                first, stored, extra = 0, own.size, 0
+            else:
+                first, stored = (heads[node, START], heads[node, SIZE]) if node < nodes else (0, 0)
+                extra = 1 if (cells[node, _MARK] & now) != 0 else 0
+            stop = min(stored, j + _WAVE - filled)
+            while j < stop:
+                found = own[j] if node == root else data[first + j]
+                # The stored root is skipped; where the row will hold the root, it comes after all others.
+                if found != root:
+                    _prefetch(cells, found)
+                    _prefetch(heads, found)
+                    wave[filled, 0] = found
+                    wave[filled, 1] = step
+                    filled += 1
+                j += 1
+            if j == stored and (extra == 0 or filled < _WAVE):
+                if extra:
+                    wave[filled, 0] = root
+                    wave[filled, 1] = step
+                    filled += 1
+                i += 1
+                j = 0
+        for k in range(filled):
+            found = wave[k, 0]
+            step = wave[k, 1]
             reached = cells[found, column]
             if reached == 0:
                 if rule == _INSIDE:
@@ -184,7 +256,10 @@ def _grow(graph, side, ball, ledger, rule, limit, other, kept):
                         cost += own.size
                     else:
                         mark = cells[found, _MARK]
-                        cost += (heads[found, SIZE] if found < nodes else 0) - ((mark & was) != 0) + ((mark & now) != 0)
+                        if found < nodes:
+                            _prefetch(data, heads[found, START])
+                            cost += heads[found, SIZE]
+                        cost += ((mark & now) != 0) - ((mark & was) != 0)
             elif steps >= 0 and reached == depth + 1 and cells[found, steps] != step and _before(graph, step, cells[found, steps]):
                 cells[found, steps] = step
     number[_LOW], number[_HIGH], number[_COST] = end, high, cost
@@ -302,33 +377,32 @@ def _sift(keys, nodes, at, size):
         at = child
 
 
-@_compiled
-def _sorted(graph, found, count):
-    """The first `count` nodes by name, as a heap sort (the library's sort costs ten seconds of compiling)."""
-    keys, nodes = np.empty(count, np.int64), np.empty(count, np.int32)
+@_allocating
+def _sort(graph, nodes, count):
+    """Bring the first `count` nodes into name order, as a heap sort (the library's sort costs ten seconds of compiling)."""
+    if count < 2:
+        return
+    keys = np.empty(count, np.int64)
     for i in range(count):
-        keys[i], nodes[i] = _key(graph, found[i]), found[i]
+        keys[i] = _key(graph, nodes[i])
     for at in range(count // 2 - 1, -1, -1):
         _sift(keys, nodes, at, count)
     for size in range(count - 1, 0, -1):
         keys[0], keys[size] = keys[size], keys[0]
         nodes[0], nodes[size] = nodes[size], nodes[0]
         _sift(keys, nodes, _ZERO, size)
-    return nodes
 
 
 @_compiled
-def _first_steps(graph, ahead, back, around):
-    """The next agents that give the shortest way round, by name."""
+def _first_steps(graph, ahead, back, around, kids):
+    """Fill `kids` with the next agents that give the shortest way round; returns how many."""
     cells = graph.cells
-    low, high = ahead.number[_SEEDS], ahead.number[_SEEDS_END]
     count = 0
-    which = np.empty(high - low, np.int32)
-    for i in range(low, high):
+    for i in range(ahead.number[_SEEDS], ahead.number[_SEEDS_END]):
         if cells[ahead.queue[i], back.at] == around - 1:
-            which[count] = ahead.queue[i]
+            kids[count] = ahead.queue[i]
             count += 1
-    return _sorted(graph, which, count)
+    return count
 
 
 @_compiled
@@ -363,10 +437,10 @@ def _children(graph, forth, agent, kids, ledger):
 
 @_compiled
 def _bound(graph, forth, back, path_n, known, least, kids, ledger, agent):
-    """Returns (length, next agents by name); the length is _SPENT where the visits do not reach."""
+    """Returns (length, how many next agents are in `kids`); the length is _SPENT where the visits do not reach."""
     count = _children(graph, forth, agent, kids, ledger)
     if count == _SPENT:
-        return _SPENT, np.empty(0, np.int32)
+        return _SPENT, _ZERO
     beyond = known + 2 if known < _NEVER else _NEVER
     best, chosen, sure = _NEVER, 0, True
     cells, column = graph.cells, back.at
@@ -382,8 +456,8 @@ def _bound(graph, forth, back, path_n, known, least, kids, ledger, agent):
             chosen += 1
             sure = sure and at != 0
     if not sure or best >= _NEVER:
-        return best, np.empty(0, np.int32)
-    return best, _sorted(graph, kids, chosen)
+        return best, _ZERO
+    return best, chosen
 
 
 @_compiled
@@ -411,7 +485,7 @@ def _flagged(graph, pool, branch, on):
         cells[pool[i], _FLAG] = (cells[pool[i], _FLAG] | _SHUT) if on else 0
 
 
-@_compiled
+@_allocating
 def _larger(array, used, need):
     """The array, or a longer copy, with room for `need` more after the first `used`."""
     if used + need <= array.size:
@@ -422,7 +496,7 @@ def _larger(array, used, need):
     return grown
 
 
-@_compiled
+@_allocating
 def _more_rows(table, used, need):
     if used + need <= table.shape[0]:
         return table
@@ -434,9 +508,12 @@ def _more_rows(table, used, need):
 
 
 @_compiled
-def _set_row(table, at, row):
-    for i in range(row.size):
-        table[at, i] = row[i]
+def _put(branches, at, length, path, path_n, shuts, shuts_n, tail):
+    """A branch without next agents or loop. Every one takes a fresh row: its number is the order of pushes too."""
+    row = branches[at]
+    row[_LENGTH], row[_TAIL], row[_MADE] = length, tail, at
+    row[_PATH], row[_PATH_N], row[_SHUTS], row[_SHUTS_N] = path, path_n, shuts, shuts_n
+    row[_WHICH], row[_WHICH_N], row[_LOOP], row[_LOOP_N] = 0, 0, 0, 0
 
 
 @_compiled
@@ -466,7 +543,8 @@ def _step_on(graph, back, pool, offset, length, child):
 
 
 @_compiled
-def _less(graph, pool, one, two):
+def _less(graph, pool, branches, first_row, second_row):
+    one, two = branches[first_row], branches[second_row]
     if one[_LENGTH] != two[_LENGTH]:
         return one[_LENGTH] < two[_LENGTH]
     first = one[_LOOP] if one[_LOOP_N] else one[_PATH]
@@ -474,6 +552,8 @@ def _less(graph, pool, one, two):
     n, m = max(one[_LOOP_N], one[_PATH_N]), max(two[_LOOP_N], two[_PATH_N])
     n_all, m_all = n + (one[_TAIL] != _NO_TAIL), m + (two[_TAIL] != _NO_TAIL)
     for i in range(min(n_all, m_all)):
+        if i < n and i < m and pool[first + i] == pool[second + i]:
+            continue
         a = _key(graph, pool[first + i]) if i < n else one[_TAIL]
         b = _key(graph, pool[second + i]) if i < m else two[_TAIL]
         if a != b:
@@ -486,7 +566,7 @@ def _heap_push(graph, pool, branches, heap, size, branch):
     at = size
     while at > 0:
         parent = (at - 1) // 2
-        if not _less(graph, pool, branches[branch], branches[heap[parent]]):
+        if not _less(graph, pool, branches, branch, heap[parent]):
             break
         heap[at] = heap[parent]
         at = parent
@@ -500,9 +580,9 @@ def _heap_pop(graph, pool, branches, heap, size):
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and _less(graph, pool, branches[heap[child + 1]], branches[heap[child]]):
+        if child + 1 < size and _less(graph, pool, branches, heap[child + 1], heap[child]):
             child += 1
-        if not _less(graph, pool, branches[heap[child]], branches[moved]):
+        if not _less(graph, pool, branches, heap[child], moved):
             break
         heap[at] = heap[child]
         at = child
@@ -512,16 +592,15 @@ def _heap_pop(graph, pool, branches, heap, size):
 
 
 @_compiled
-def _resolve(graph, sides, ahead, back, last, ledger):
-    """Returns the length of the shortest way round from `last`, and the next agents that give it. Both balls are left filled."""
+def _resolve(graph, sides, ahead, back, last, kids, ledger):
+    """Returns the length of the shortest way round from `last`, and how many next agents, in `kids`, give it. Both balls are
+    left filled."""
     before = ledger[_LEFT]
     around = _meet(graph, sides, ahead, back, last, ledger, False)
     if 0 < around < _NEVER and not _trace(graph, sides[1], ahead, back, ledger, around):
         around = _SPENT
     ledger[_SEARCHING] += before - ledger[_LEFT]
-    if 0 < around < _NEVER:
-        return around, _first_steps(graph, ahead, back, around)
-    return around, np.empty(0, np.int32)
+    return around, _first_steps(graph, ahead, back, around, kids) if 0 < around < _NEVER else 0
 
 
 @_compiled
@@ -539,42 +618,54 @@ def _mark_root(graph, sides, clear):
 
 
 @numba.njit(cache=True, nogil=True)
-def _run(graph, sides, scratch, max_loops, max_visits):
+def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_visits):
     """The loops as spans (offset, length) of a pool of nodes, how the search ended, and the visits spent.
 
     One function with one way out, not several: every level of compiled calls has numba compile all below it once more.
     """
-    ahead, back, once_ahead, once_back, cells, kids = scratch
-    pool = np.empty(256, np.int32)
-    branches = np.empty((16, 11), np.int64)
-    heap = np.empty(16, np.int32)
-    spans = np.empty((16, 2), np.int64)
-    ledger = np.zeros(3, np.int64)
+    wave, ledger = np.empty((_WAVE, 2), np.uint32), np.zeros(3, np.int64)
+    pool, branches, branch = np.empty(512, np.uint32), np.empty((512, _BRANCH), np.int64), np.empty(_BRANCH, np.int64)
+    heap, spans = np.empty(512, np.int32), np.empty((16, 2), np.int64)
+    number = np.zeros((4, _FULL + 1), np.int64)
+    lists, cells = _bare(scratch.lists), _bare(scratch.cells)
+    kids = lists[4]
+    place, scope, readable = order
+    graph = _Graph(root, nodes, _bare(place), _bare(scope), _bare(readable), cells, wave)
+    forth = _Side(_bare(ahead_rows[0]), _bare(ahead_rows[1]), _bare(ahead_rows[2]), _HEARS, _HEARD)
+    behind = _Side(_bare(behind_rows[0]), _bare(behind_rows[1]), _bare(behind_rows[2]), _EMITS, _EMITTED)
+    sides = forth, behind
+    ahead = _Ball(_AHEAD_AT, _NO_STEP, lists[0], number[0])
+    back = _Ball(_BACK_AT, _BACK_STEP, lists[1], number[1])
+    once_ahead = _Ball(_ONCE_AHEAD_AT, _NO_STEP, lists[2], number[2])
+    once_back = _Ball(_ONCE_BACK_AT, _ONCE_BACK_STEP, lists[3], number[3])
     ledger[_LEFT] = max_visits
     found, used, made, waiting, ended = 0, 1, 0, 0, COMPLETE
     _mark_root(graph, sides, False)
 
-    pool[0] = graph.root
-    cells[graph.root, _FLAG] = _SHUT
-    known = _meet(graph, sides, ahead, back, pool[0], ledger, True)
+    pool[0] = root
+    cells[root, _FLAG] = _SHUT
+    known = _meet(graph, sides, ahead, back, root, ledger, True)
     ledger[_SEARCHING] = max_visits - ledger[_LEFT]
-    cells[graph.root, _FLAG] = 0
+    cells[root, _FLAG] = 0
     saved = back.number.copy()
-    if known == _SPENT or (known < _NEVER and not _trace(graph, sides[1], ahead, back, ledger, known)):
+    if known == _SPENT or (known < _NEVER and not _trace(graph, behind, ahead, back, ledger, known)):
         ended = NOT_VERIFIED
     elif known < _NEVER:
-        which = _first_steps(graph, ahead, back, known)[: max_loops + 1]
-        pool = _larger(pool, used, which.size)
-        _copy(which, _ZERO, which.size, pool, used)
-        tail = _key(graph, which[0])
-        _set_row(branches, _ZERO, np.array([known, 0, 1, 0, 1, 1, which.size, 0, 0, tail, 0], np.int64))
+        which_n = _first_steps(graph, ahead, back, known, kids)
+        _sort(graph, kids, which_n)
+        which_n = min(which_n, max_loops + 1)
+        pool = _larger(pool, used, which_n)
+        _copy(kids, _ZERO, which_n, pool, used)
+        _put(branches, _ZERO, known, 0, 1, 0, 1, _key(graph, kids[0]))
+        branches[0, _WHICH], branches[0, _WHICH_N] = used, which_n
         _heap_push(graph, pool, branches, heap, waiting, _ZERO)
-        used, made, waiting = used + which.size, 1, 1
+        used, made, waiting = used + which_n, 1, 1
 
     while waiting:
         at = _heap_pop(graph, pool, branches, heap, waiting)
         waiting -= 1
-        branch = branches[at].copy()
+        for column in range(_BRANCH):
+            branch[column] = branches[at, column]
         path, path_n = branch[_PATH], branch[_PATH_N]
         again, search = False, False
         if branch[_LOOP_N]:
@@ -585,14 +676,14 @@ def _run(graph, sides, scratch, max_loops, max_visits):
             loop, loop_n = branch[_LOOP], branch[_LOOP_N]
             spans[found, 0], spans[found, 1] = loop, loop_n
             found += 1
-            # Every push takes a fresh row, so that `made` is both the next row and the order of pushes.
             branches = _more_rows(branches, made, loop_n)
             heap = _larger(heap, waiting, loop_n + 1)
             for end in range(path_n, loop_n):
-                tail = _key(graph, pool[loop + end + 1]) + 1 if end + 1 < loop_n else _NO_TAIL
-                length = 2 * loop_n if end + 1 < loop_n else 2 * loop_n + 2
-                shut = loop + end + 1 if end + 1 < loop_n else loop
-                _set_row(branches, made, np.array([length, loop, end + 1, shut, 1, 0, 0, 0, 0, tail, made], np.int64))
+                if end + 1 < loop_n:
+                    tail = _key(graph, pool[loop + end + 1]) + 1
+                    _put(branches, made, 2 * loop_n, loop, end + 1, loop + end + 1, 1, tail)
+                else:
+                    _put(branches, made, 2 * loop_n + 2, loop, end + 1, loop, 1, _NO_TAIL)
                 _heap_push(graph, pool, branches, heap, waiting, made)
                 made += 1
                 waiting += 1
@@ -622,18 +713,19 @@ def _run(graph, sides, scratch, max_loops, max_visits):
         else:
             _flagged(graph, pool, branch, True)
             before = ledger[_LEFT]
-            bound, which = _bound(graph, sides[0], back, path_n, known, branch[_LENGTH], kids, ledger, pool[path + path_n - 1])
+            bound, which_n = _bound(graph, forth, back, path_n, known, branch[_LENGTH], kids, ledger, pool[path + path_n - 1])
             ledger[_BOUNDING] += before - ledger[_LEFT]
             _flagged(graph, pool, branch, False)
             if bound == _SPENT:
                 ended = WALK_LIMITED
                 break
-            if bound < _NEVER and (which.size or bound > branch[_LENGTH]):
-                which = which[: max_loops + 1 - found]
-                pool = _larger(pool, used, which.size)
-                _copy(which, _ZERO, which.size, pool, used)
-                branch[_LENGTH], branch[_WHICH], branch[_WHICH_N] = bound, used, which.size
-                used += which.size
+            if bound < _NEVER and (which_n or bound > branch[_LENGTH]):
+                _sort(graph, kids, which_n)
+                which_n = min(which_n, max_loops + 1 - found)
+                pool = _larger(pool, used, which_n)
+                _copy(kids, _ZERO, which_n, pool, used)
+                branch[_LENGTH], branch[_WHICH], branch[_WHICH_N] = bound, used, which_n
+                used += which_n
                 again = True
             elif bound < _NEVER and ledger[_BOUNDING] <= 4 * ledger[_SEARCHING]:
                 before = ledger[_LEFT]
@@ -647,21 +739,22 @@ def _run(graph, sides, scratch, max_loops, max_visits):
                 search = True
         if search:
             _flagged(graph, pool, branch, True)
-            around, which = _resolve(graph, sides, once_ahead, once_back, pool[path + path_n - 1], ledger)
+            around, which_n = _resolve(graph, sides, once_ahead, once_back, pool[path + path_n - 1], kids, ledger)
             _flagged(graph, pool, branch, False)
             if around == _SPENT:
                 ended = WALK_LIMITED
                 break
             if around < _NEVER:
-                which = which[: max_loops + 1 - found]
-                pool = _larger(pool, used, path_n + once_back.number[_DEPTH] + 2 + which.size)
+                _sort(graph, kids, which_n)
+                which_n = min(which_n, max_loops + 1 - found)
+                pool = _larger(pool, used, path_n + once_back.number[_DEPTH] + 2 + which_n)
                 _copy(pool, path, path_n, pool, used)
-                branch[_LOOP], branch[_LOOP_N] = used, _step_on(graph, once_back, pool, used, path_n, which[0])
+                branch[_LOOP], branch[_LOOP_N] = used, _step_on(graph, once_back, pool, used, path_n, kids[0])
                 used += branch[_LOOP_N]
-                _copy(which, _ONE, which.size - 1, pool, used)
+                _copy(kids, _ONE, which_n - 1, pool, used)
                 branch[_LENGTH] = around + 2 * (path_n - 1)
-                branch[_WHICH], branch[_WHICH_N] = used, which.size - 1
-                used += which.size - 1
+                branch[_WHICH], branch[_WHICH_N] = used, which_n - 1
+                used += which_n - 1
                 again = True
             _reset(graph, once_ahead)
             _reset(graph, once_back)
@@ -672,7 +765,8 @@ def _run(graph, sides, scratch, max_loops, max_visits):
             branch[_MADE] = made
             branches = _more_rows(branches, made, _ONE)
             heap = _larger(heap, waiting, _ONE)
-            _set_row(branches, made, branch)
+            for column in range(_BRANCH):
+                branches[made, column] = branch[column]
             _heap_push(graph, pool, branches, heap, waiting, made)
             made += 1
             waiting += 1
@@ -682,27 +776,14 @@ def _run(graph, sides, scratch, max_loops, max_visits):
     _mark_root(graph, sides, True)
     for ball in (ahead, back, once_ahead, once_back):
         _reset(graph, ball)
-        ball.number[:] = 0
     return pool, spans[:found], ended, max_visits - ledger[_LEFT]
-
-
-def _new_ball(at: int, step: int, nodes: int) -> _Ball:
-    # The queue holds a level twice where `_trace` goes on from a part of it.
-    return _Ball(at, step, np.empty(2 * nodes, np.int32), np.zeros(_FULL + 1, np.int64))
 
 
 def _new_scratch(nodes: int) -> _Scratch:
     line = 64 // 4
     flat = np.zeros(nodes * _WIDTH + line, np.int32)
     skip = -(flat.ctypes.data // 4) % line  # so that no cell lies across two cache lines
-    return _Scratch(
-        ahead=_new_ball(_AHEAD_AT, -1, nodes),
-        back=_new_ball(_BACK_AT, _BACK_STEP, nodes),
-        once_ahead=_new_ball(_ONCE_AHEAD_AT, -1, nodes),
-        once_back=_new_ball(_ONCE_BACK_AT, _ONCE_BACK_STEP, nodes),
-        cells=flat[skip : skip + nodes * _WIDTH].reshape(nodes, _WIDTH),
-        kids=np.empty(nodes, np.int32),
-    )
+    return _Scratch(flat[skip : skip + nodes * _WIDTH].reshape(nodes, _WIDTH), np.empty((5, 2 * nodes), np.uint32))
 
 
 class _Pool:
@@ -730,12 +811,18 @@ _pool = _Pool()
 def search(question: Question) -> Answer:
     """The same answer as `reference.search`, compiled. Safe to call from several threads while the rows do not change."""
     rows, order = question.rows, question.order
-    emits, hears = np.array(question.emits, np.int32), np.array(question.hears, np.int32)
-    scratch = _pool.take(max(rows.nodes, question.root + 1, int(emits.max(initial=0)) + 1, int(hears.max(initial=0)) + 1))
-    graph = _Graph(question.root, rows.nodes, order.place, order.scope, order.readable, scratch.cells)
-    ahead = _Side(rows.ahead.heads, rows.ahead.data, emits, _HEARS, _HEARD)
-    behind = _Side(rows.behind.heads, rows.behind.data, hears, _EMITS, _EMITTED)
-    pool, spans, ended, visits = _run(graph, (ahead, behind), scratch, question.max_loops, question.max_visits)
+    emits, hears = np.array(question.emits, np.uint32), np.array(question.hears, np.uint32)
+    scratch = _pool.take(max(rows.nodes - 1, question.root, *question.emits, *question.hears) + 1)
+    pool, spans, ended, visits = _run(
+        question.root,
+        rows.nodes,
+        (order.place, order.scope, order.readable),
+        (rows.ahead.heads, rows.ahead.data.view(np.uint32), emits),
+        (rows.behind.heads, rows.behind.data.view(np.uint32), hears),
+        scratch,
+        question.max_loops,
+        question.max_visits,
+    )
     # Only now: a search that failed, for want of memory, has left its marks in the scratch, and the next would answer wrongly.
     _pool.give_back(scratch)
     loops = [tuple(pool[offset : offset + length].tolist()) for offset, length in spans.tolist()]

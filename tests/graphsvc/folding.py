@@ -89,7 +89,7 @@ def ask(
 ) -> Asked:
     """The loops that the version would lie on."""
     found = graph.search(parse_agent(proposed.ref), declaration_of(proposed), reader(scopes), Limits(**limits), kernel)
-    loops = [tuple(version.agent.text for version in loop) for loop in found.loops]
+    loops = [tuple(found.versions[node].agent.text for node in loop) for loop in found.loops]
     return Asked(loops, ENDINGS[found.ended], found.visits)
 
 

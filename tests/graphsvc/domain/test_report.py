@@ -42,7 +42,7 @@ def test_the_digest_is_of_the_canonical_json_without_revision_and_visits() -> No
         {"verification": Verification.MORE_LOOPS},
         {"loops": (OWN_EVENT,)},
         {"loops": (THROUGH_A_HIDDEN_ONE, OWN_EVENT)},
-        {"loops": (OWN_EVENT, replace(THROUGH_A_HIDDEN_ONE, over_chain_limit=True))},
+        {"loops": (OWN_EVENT, THROUGH_A_HIDDEN_ONE._replace(over_chain_limit=True))},
         {"notices": ()},
         {"limits": Limits(max_loops=11)},
     ],

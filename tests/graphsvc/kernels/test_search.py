@@ -159,7 +159,7 @@ def test_a_search_that_fails_half_way_leaves_nothing_behind_for_the_next(monkeyp
     assert jit.search(question) == expected
 
     def fail(*given: Any) -> None:
-        given[2].cells[:] = 1
+        given[5].cells[:] = 1
         raise MemoryError
 
     with monkeypatch.context() as during:
