@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import starmap
 
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Sizes, Status
 from graphsvc.domain.limits import Limits
@@ -108,8 +109,8 @@ def limits_from_proto(message: pb.AppliedLimits) -> Limits:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _agent_piece(name: str, company: str | None, area: str | None) -> bytes:
-    agent = pb.AgentRef(name=name, company=company, area=area)
+def _agent_piece(scope: Scope, name: str) -> bytes:
+    agent = pb.AgentRef(name=name, company=scope.company, area=scope.area)
     return pb.Loop(agents=[pb.LoopAgent(agent=agent)]).SerializeToString()
 
 
@@ -122,10 +123,8 @@ _HIDDEN_AGENT = pb.Loop(agents=[pb.LoopAgent()]).SerializeToString()
 
 
 def _write_loop(message: pb.Loop, loop: Loop) -> None:
-    pieces = [
-        _HIDDEN_AGENT if agent is None else _agent_piece(agent.name, agent.scope.company, agent.scope.area) for agent in loop.agents
-    ]
-    pieces += [_hop_piece(hop.events, hop.barrier) for hop in loop.hops]
+    pieces = [_HIDDEN_AGENT if agent is None else _agent_piece(*agent) for agent in loop.agents]
+    pieces += starmap(_hop_piece, loop.hops)
     message.ParseFromString(b"".join(pieces))
     message.length = loop.length
     message.self = loop.is_self
