@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,203 +12,274 @@ import numpy.typing as npt
 
 from graphsvc.domain.answers import Sizes
 from graphsvc.domain.limits import Limits
-from graphsvc.domain.model import AgentVersion, Declaration, EntryKind, LogEntry
+from graphsvc.domain.model import AgentVersion, Declaration, Emit, EntryKind, LogEntry
 from graphsvc.domain.names import AgentRef, Scope
 from graphsvc.domain.notices import look_alike
 from graphsvc.domain.redaction import Reader
-from graphsvc.kernels.rows import SIZE, Answer, Order, Question, Rows, Table
+from graphsvc.kernels.nodes import EVENT, UNKNOWN, Nodes
+from graphsvc.kernels.places import Places
+from graphsvc.kernels.rows import SIZE, Answer, Ints, Order, Question, Rows, Table, longer
 
 Kernel = Callable[[Question], Answer]
 
 _NOTHING = Declaration()
-_WIDEST = 1 << 61
+_BATCH = 20_000
+_REMEMBERED = 65_536
+_NO_SCOPE = 2**31 - 1
+
+Contract = tuple[str | None, tuple[str, ...]]
+"""What an emitted event says beside its name: the kind of context, and the artifacts that listeners may ask for."""
+
+_BARE: Contract = (None, ())
+_NO_CONTRACTS: dict[int, Contract] = {}
+
+
+class Shared(NamedTuple):
+    """The events of a hop, sorted, and whether each of them names artifacts that its listeners may ask for."""
+
+    events: tuple[str, ...]
+    artifacts: bool
+
+
+def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Contract]:
+    """The contracts of those of its emitted events that say more than a name, by the events' numbers."""
+    return {
+        event: (emit.context, emit.artifacts)
+        for event, emit in zip(events, declaration.emits, strict=True)
+        if emit.context is not None or emit.artifacts
+    }
 
 
 class Found(NamedTuple):
-    """What a search came to. loops: the numbers of their agents, the one asked about first. versions: of every agent on a loop.
-    hidden: those whom the reader may not read. ended: see `kernels.rows`. visits: spent."""
+    """What a search came to. loops: the numbers of their agents, the one asked about first. agents: each of them by number, None
+    for one that the reader may not read. hops: by the numbers of their two ends. ended: see `kernels.rows`. visits: spent."""
 
     loops: list[tuple[int, ...]]
-    versions: dict[int, AgentVersion]
-    hidden: frozenset[int]
+    agents: dict[int, AgentRef | None]
+    hops: dict[tuple[int, int], Shared]
     ended: int
     visits: int
 
 
-class _Places:
-    """A number for every agent that grows in name order and rarely changes: new agents get one between their neighbours' (G-5)."""
-
-    def __init__(self) -> None:
-        self.number = np.zeros(64, np.int64)
-        self._order: list[tuple[str, str, int]] = []
-
-    def add(self, agents: list[tuple[str, str, int]], nodes: int) -> None:
-        """agents: (name, scope text, node) of new agents. nodes: how many nodes there are now."""
-        if nodes > self.number.size:
-            self.number = np.concatenate([self.number, np.zeros(nodes * 3 // 2 - self.number.size, np.int64)])
-        if len(agents) > 64 + len(self._order) // 64:
-            self._order += agents
-            self._order.sort()
-            self._spread()
-            return
-        for agent in agents:
-            at = bisect_left(self._order, agent)
-            low = int(self.number[self._order[at - 1][2]]) if at else 0
-            high = int(self.number[self._order[at][2]]) if at < len(self._order) else _WIDEST
-            self._order.insert(at, agent)
-            self.number[agent[2]] = (low + high) // 2
-            if high - low < 2:
-                self._spread()
-
-    def _spread(self) -> None:
-        gap = _WIDEST // (len(self._order) + 1)
-        self.number[[node for _, _, node in self._order]] = np.arange(1, len(self._order) + 1, dtype=np.int64) * gap
-
-    def __iter__(self) -> Iterator[int]:
-        return (node for _, _, node in self._order)
-
-
 class Graph:
-    """Who emits what and who is started by what, at one revision of the log. Reading is safe while nobody applies entries."""
+    """Who emits what and who is started by what, at one revision of the log. Reading is safe while nobody applies entries.
+
+    Agents and events are numbers in flat arrays, names are UTF-8: a graph of millions fits where objects would not.
+    """
 
     def __init__(self) -> None:
         self.revision = 0
         self.rows = Rows()
-        self._names: list[AgentRef | str] = []
-        self._agents: dict[AgentRef, int] = {}
-        self._events: dict[str, int] = {}
+        self._nodes = Nodes(look_alike)
+        self._places = Places()
         self._scopes: dict[Scope, int] = {}
-        self._scope = np.full(64, -1, np.int32)
-        self._places = _Places()
-        self._current: dict[int, AgentVersion] = {}  # by agent node, published agents only
-        self._last: dict[int, int] = {}  # the newest number ever published, by agent node
-        self._alike: defaultdict[str, list[str]] = defaultdict(list)
+        self._scope: list[Scope] = []
+        self._rank: Ints = np.empty(0, np.int32)
+        # By agent number: the published version, 0 for none, and the newest ever published.
+        self._current: Ints = np.zeros(0, np.int32)
+        self._last: Ints = np.zeros(0, np.int32)
+        self._contracts: dict[int, dict[int, Contract]] = {}
         self._readable = lru_cache(maxsize=256)(self._readable_scopes)
+        # What a number stands for never changes.
+        self._event = lru_cache(maxsize=_REMEMBERED)(self._nodes.name)
+        self._agent = lru_cache(maxsize=_REMEMBERED)(self._agent_at)
 
     # Folding
 
     def apply(self, entries: Iterable[LogEntry]) -> None:
         """Fold further entries of the log, in revision order."""
-        before: dict[int, Declaration] = {}
-        fresh: list[tuple[str, str, int]] = []
-        agents, current, last = self._agents, self._current, self._last
-        for entry in entries:
-            ref = entry.agent
-            agent = agents.get(ref)
-            if agent is None:
-                agent = agents[ref] = self._add(ref, self._scope_number(ref.scope))
-                fresh.append((ref.name, ref.scope.text, agent))
-                before[agent] = _NOTHING
-            elif agent not in before:
-                before[agent] = self._declared(agent)
-            if entry.kind is EntryKind.PUBLISH:
-                current[agent] = AgentVersion(ref, entry.number, entry.declaration)
-            else:
-                current.pop(agent, None)
-            last[agent] = entry.number
-            self.revision = entry.revision
-        self._change(before)
-        self._places.add(fresh, len(self._names))
+        entries = iter(entries)
+        while batch := list(islice(entries, _BATCH)):
+            self._fold(batch)
+        if len(self._rank) < len(self._scope):
+            texts = [scope.text for scope in self._scope]
+            self._rank = np.empty(len(texts), np.int32)
+            self._rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts), dtype=np.int32)
+            self._readable.cache_clear()
+        self._places.settle(self._nodes, self._rank)
 
-    def _declared(self, agent: int) -> Declaration:
-        version = self._current.get(agent)
-        return version.declaration if version else _NOTHING
-
-    def _change(self, before: dict[int, Declaration]) -> None:
+    def _fold(self, batch: list[LogEntry]) -> None:
+        known = self._nodes.count
+        scopes = [self._scope_number(entry.agent.scope) for entry in batch]
+        nodes = self._nodes.add(scopes, [entry.agent.name for entry in batch]).tolist()
+        newest = dict(zip(nodes, batch, strict=True))
+        self._current, self._last = (longer(held, self._nodes.agents) for held in (self._current, self._last))
+        declared = [entry.declaration for entry in newest.values()]
+        events = [[emit.event for emit in declaration.emits] for declaration in declared]
+        heard = [declaration.listens for declaration in declared]
+        names = list(chain.from_iterable(chain.from_iterable(zip(events, heard, strict=True))))
+        numbers = self._nodes.add([EVENT] * len(names), names).tolist()
+        self.rows.add_nodes(self._nodes.count - self.rows.nodes)
         gone: tuple[list[int], list[int]] = ([], [])
         come: tuple[list[int], list[int]] = ([], [])
-        for agent, old in before.items():
-            new = self._declared(agent)
-            if old is _NOTHING:
-                self._incidences(agent, [emit.event for emit in new.emits], new.listens, come)
-            else:
-                was, now = ({e.event for e in declared.emits} for declared in (old, new))
-                heard, hears = set(old.listens), set(new.listens)
-                self._incidences(agent, was - now, heard - hears, gone)
-                self._incidences(agent, now - was, hears - heard, come)
-        self.rows.add_nodes(len(self._names) - self.rows.nodes)
+        at = 0
+        for (node, entry), out, back in zip(newest.items(), events, heard, strict=True):
+            middle, end = at + len(out), at + len(out) + len(back)
+            self._change(node, numbers[at:middle], numbers[middle:end], fresh=node >= known, gone=gone, come=come)
+            self._declare(node, entry, numbers[at:middle])
+            at = end
         for (sources, targets), present in ((gone, False), (come, True)):
             self.rows.change(np.array(sources, np.int32), np.array(targets, np.int32), present=present)
+        self.revision = batch[-1].revision
 
-    def _incidences(self, agent: int, emits: Iterable[str], hears: Iterable[str], into: tuple[list[int], list[int]]) -> None:
-        sources, targets = into
-        for name in emits:
-            sources.append(agent)
-            targets.append(self._event(name))
-        for name in hears:
-            sources.append(self._event(name))
-            targets.append(agent)
+    def _change(
+        self,
+        node: int,
+        emits: list[int],
+        hears: list[int],
+        *,
+        fresh: bool,
+        gone: tuple[list[int], list[int]],
+        come: tuple[list[int], list[int]],
+    ) -> None:
+        """Note which incidences go and which come when the agent declares these events."""
+        old_emits, old_hears = (set(), set()) if fresh else self._row_sets(node)
+        for events, old, outward in ((emits, old_emits, True), (hears, old_hears, False)):
+            new = [event for event in events if event not in old] if old else events
+            lost = list(old.difference(events)) if old else []
+            for listed, noted in ((new, come), (lost, gone)):
+                agents = [node] * len(listed)
+                noted[0].extend(agents if outward else listed)
+                noted[1].extend(listed if outward else agents)
 
-    def _add(self, name: AgentRef | str, scope: int) -> int:
-        node = len(self._names)
-        self._names.append(name)
-        if node >= self._scope.size:
-            self._scope = np.concatenate([self._scope, np.full(node, -1, np.int32)])
-        self._scope[node] = scope
-        return node
+    def _row_sets(self, node: int) -> tuple[set[int], set[int]]:
+        return set(self.rows.ahead.row(node).tolist()), set(self.rows.behind.row(node).tolist())
 
-    def _event(self, name: str) -> int:
-        node = self._events.get(name)
-        if node is None:
-            node = self._events[name] = self._add(name, -1)
-            self._alike[look_alike(name)].append(name)
-        return node
+    def _declare(self, node: int, entry: LogEntry, events: list[int]) -> None:
+        agent = int(self._nodes.arrays.agent[node])
+        self._current[agent] = entry.number if entry.kind is EntryKind.PUBLISH else 0
+        self._last[agent] = entry.number
+        contracts = _contracts(events, entry.declaration)
+        if contracts:
+            self._contracts[node] = contracts
+        else:
+            self._contracts.pop(node, None)
 
     def _scope_number(self, scope: Scope) -> int:
         number = self._scopes.get(scope)
         if number is None:
-            number = self._scopes[scope] = len(self._scopes)
-            self._readable.cache_clear()
+            number = self._scopes[scope] = len(self._scope)
+            self._scope.append(scope)
         return number
 
     # Asking
 
+    def _find(self, agent: AgentRef) -> int:
+        """The agent's node, or UNKNOWN."""
+        return int(self._nodes.find([self._scopes.get(agent.scope, _NO_SCOPE)], [agent.name])[0])
+
+    def _agent_at(self, node: int) -> AgentRef:
+        arrays = self._nodes.arrays
+        return AgentRef(self._scope[arrays.scope[arrays.agent[node]]], self._nodes.name(node))
+
     def published(self, agent: AgentRef) -> AgentVersion | None:
         """The agent's published version, or None."""
-        return self._current.get(self._agents.get(agent, -1))
+        node = self._find(agent)
+        return None if node == UNKNOWN else self._version(node)
+
+    def _version(self, node: int) -> AgentVersion | None:
+        number = int(self._current[self._nodes.arrays.agent[node]])
+        if number == 0:
+            return None
+        contracts = self._contracts.get(node, {})
+        emits = [Emit(self._event(event), *contracts.get(event, _BARE)) for event in self.rows.ahead.row(node).tolist()]
+        listens = sorted(map(self._event, self.rows.behind.row(node).tolist()))
+        return AgentVersion(
+            self._agent(node), number, Declaration(tuple(sorted(emits, key=lambda emit: emit.event)), tuple(listens))
+        )
 
     def last_number(self, agent: AgentRef) -> int:
         """The newest number ever published of this agent, 0 for none."""
-        return self._last.get(self._agents.get(agent, -1), 0)
+        return self.last_numbers([agent])[0]
+
+    def last_numbers(self, agents: Sequence[AgentRef]) -> list[int]:
+        """The newest number ever published of each of these agents, 0 for none."""
+        scopes = [self._scopes.get(agent.scope, _NO_SCOPE) for agent in agents]
+        nodes = self._nodes.find(scopes, [agent.name for agent in agents])
+        return (
+            np.where(nodes == UNKNOWN, 0, self._last[self._nodes.arrays.agent[nodes]]).tolist()
+            if self._last.size
+            else [0] * len(agents)
+        )
+
+    def agents(self) -> list[tuple[int, int]]:
+        """The node and the number of every published version, by the agent's name, then scope."""
+        arrays = self._nodes.arrays
+        ordered = np.fromiter(self._places, np.int64)
+        ordered = ordered[self._current[ordered] > 0]
+        return list(zip(arrays.node[ordered].tolist(), self._current[ordered].tolist(), strict=True))
+
+    def version_at(self, node: int, number: int) -> AgentVersion | None:
+        """The version of this node, if it is still the published one."""
+        version = self._version(node)
+        return version if version and version.number == number else None
+
+    def agent_at(self, node: int) -> AgentRef:
+        """The agent of this node."""
+        return self._agent(node)
 
     def versions(self) -> list[AgentVersion]:
         """Every published version, by name, then scope."""
-        return [self._current[node] for node in self._places if node in self._current]
+        return [version for node, _ in self.agents() if (version := self._version(node))]
 
     def sizes(self) -> Sizes:
         """The sizes of the published graph."""
         nodes = self.rows.nodes
         used = (self.rows.ahead.heads[:nodes, SIZE] > 0) | (self.rows.behind.heads[:nodes, SIZE] > 0)
-        events = int(np.count_nonzero(used & (self._scope[:nodes] < 0)))
-        return Sizes(len(self._current), events, self.rows.incidences)
+        events = int(np.count_nonzero(used & (self._nodes.arrays.agent[:nodes] == EVENT)))
+        return Sizes(int(np.count_nonzero(self._current)), events, self.rows.incidences)
 
     def search(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits, kernel: Kernel) -> Found:
         """The loops that an agent would lie on with this declaration, everybody else as published (G-3), in the reader's order."""
-        first_free = len(self._names)
-        root = self._agents.get(agent, first_free)
+        first_free = self._nodes.count
+        node = self._find(agent)
+        root = first_free if node == UNKNOWN else node
+        names = [*(emit.event for emit in declaration.emits), *declaration.listens]
+        # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
         unknown: dict[str, int] = {}
-        readable = self._readable(reader)
-
-        def number(event: str) -> int:
-            node = self._events.get(event)
-            # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
-            return unknown.setdefault(event, first_free + 1 + len(unknown)) if node is None else node
-
+        numbers = [
+            unknown.setdefault(name, first_free + 1 + len(unknown)) if event == UNKNOWN else event
+            for name, event in zip(names, self._nodes.find([EVENT] * len(names), names).tolist(), strict=True)
+        ]
+        arrays, readable = self._nodes.arrays, self._readable(reader)
+        emits, hears = numbers[: len(declaration.emits)], numbers[len(declaration.emits) :]
         question = Question(
             rows=self.rows,
-            order=Order(self._places.number, self._scope, readable),
+            order=Order(arrays.agent, self._places.number, arrays.scope, readable),
             root=root,
-            emits=[number(emit.event) for emit in declaration.emits],
-            hears=[number(event) for event in declaration.listens],
+            emits=emits,
+            hears=hears,
             max_loops=limits.max_loops,
             max_visits=limits.max_visits,
         )
         answer = kernel(question)
-        nodes = list(set().union(*answer.loops).difference((root,)))
-        versions = dict(zip(nodes, map(self._current.__getitem__, nodes), strict=True))
-        versions[root] = AgentVersion(agent, 0, declaration)
-        hidden = () if readable.all() else np.array(nodes, np.int64)[~readable[self._scope[nodes]]].tolist()
-        return Found(answer.loops, versions, frozenset(hidden), answer.ended, answer.visits)
+        if not answer.loops:
+            return Found([], {}, {}, answer.ended, answer.visits)
+        agents = self._named(set().union(*answer.loops).difference((root,)), readable)
+        agents[root] = agent
+        return Found(answer.loops, agents, self._hops(question, declaration, answer.loops), answer.ended, answer.visits)
+
+    def _named(self, nodes: set[int], readable: npt.NDArray[np.bool_]) -> dict[int, AgentRef | None]:
+        listed = list(nodes)
+        if readable.all():
+            return dict(zip(listed, map(self._agent, listed), strict=True))
+        arrays = self._nodes.arrays
+        seen = readable[arrays.scope[arrays.agent[listed]]].tolist()
+        return {node: self._agent(node) if may else None for node, may in zip(listed, seen, strict=True)}
+
+    def _hops(self, question: Question, declaration: Declaration, loops: list[tuple[int, ...]]) -> dict[tuple[int, int], Shared]:
+        pairs = list(set(chain.from_iterable(pairwise((*loop, loop[0])) for loop in loops)))
+        events, ends = self.rows.shared(question.root, question.emits, question.hears, pairs)
+        names = list(map(self._event, events))
+        own = _contracts(question.emits, declaration)
+        hops, first = {}, 0
+        for pair, end in zip(pairs, ends, strict=True):
+            contracts = own if pair[0] == question.root else self._contracts.get(pair[0], _NO_CONTRACTS)
+            artifacts = bool(contracts) and all(contracts.get(event, _BARE)[1] for event in events[first:end])
+            named = names[first:end] if end == first + 1 else sorted(names[first:end])
+            hops[pair] = Shared(tuple(named), artifacts)
+            first = end
+        return hops
 
     def emitters(self, event: str, reader: Reader) -> Iterator[AgentRef]:
         """Published agents that emit this event and that the reader may read."""
@@ -220,16 +290,16 @@ class Graph:
         return self._ends(self.rows.ahead, event, reader)
 
     def _ends(self, table: Table, event: str, reader: Reader) -> Iterator[AgentRef]:
-        node = self._events.get(event)
-        if node is None:
+        node = int(self._nodes.find([EVENT], [event])[0])
+        if node == UNKNOWN:
             return
-        row = table.row(node)
-        for agent in row[self._readable(reader)[self._scope[row]]]:
-            yield self._current[int(agent)].agent
+        row, arrays = table.row(node), self._nodes.arrays
+        for agent in row[self._readable(reader)[arrays.scope[arrays.agent[row]]]]:
+            yield self._agent(int(agent))
 
     def alike(self, event: str) -> list[str]:
         """Other events with a name like this one, in name order, whoever may know of them."""
-        return sorted(name for name in self._alike.get(look_alike(event), ()) if name != event)
+        return sorted(name for name in self._nodes.alike(event) if name != event)
 
     def _readable_scopes(self, reader: Reader) -> npt.NDArray[np.bool_]:
-        return np.array([reader.may_read(scope) for scope in self._scopes] or [False])
+        return np.array([reader.may_read(scope) for scope in self._scope] or [False])

@@ -10,7 +10,7 @@ from graphsvc.domain.names import AgentRef
 from graphsvc.domain.notices import breaking_set
 from graphsvc.domain.redaction import Reader, barrier_stops
 from graphsvc.domain.report import Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
-from graphsvc.graph import Found, Graph, Kernel
+from graphsvc.graph import Found, Graph, Kernel, Shared
 from graphsvc.kernels import rows
 
 _VERIFICATION = {
@@ -19,9 +19,6 @@ _VERIFICATION = {
     rows.WALK_LIMITED: Verification.WALK_LIMITED,
     rows.NOT_VERIFIED: Verification.NOT_VERIFIED,
 }
-
-_FEW = 8
-"""So many events are looked for in a tuple: a set takes longer to make than that."""
 
 
 def judge(
@@ -49,37 +46,18 @@ def _own_loop(agent: AgentRef, declaration: Declaration, limits: Limits) -> Iter
 
 def _longer(found: Found, limits: Limits) -> Iterator[Loop]:
     """Loops of at least two agents as the reader may see them. What they have in common, nearly all, is looked at once."""
-    agents: dict[int, AgentRef | None] = {node: version.agent for node, version in found.versions.items()}
-    agents.update(dict.fromkeys(found.hidden))
-    declared = {node: version.declaration for node, version in found.versions.items()}
-    hops: dict[tuple[int, int], Hop] = {}
+    agents = found.agents
+    hops = {ends: _hop(shared, agents[ends[0]], agents[ends[1]]) for ends, shared in found.hops.items()}
     for nodes in found.loops:
-        ends = list(zip(nodes, nodes[1:] + nodes[:1], strict=True))
-        for one in ends:
-            if one not in hops:
-                source, target = one
-                hops[one] = _hop(declared[source], declared[target], agents[source], agents[target])
-        yield Loop(
-            tuple(map(agents.__getitem__, nodes)),
-            tuple(map(hops.__getitem__, ends)),
-            over_chain_limit=len(nodes) > limits.chain_limit,
-        )
+        steps = map(hops.__getitem__, zip(nodes, nodes[1:] + nodes[:1], strict=True))
+        yield Loop(tuple(map(agents.__getitem__, nodes)), tuple(steps), over_chain_limit=len(nodes) > limits.chain_limit)
 
 
-def _hop(emitting: Declaration, hearing: Declaration, source: AgentRef | None, target: AgentRef | None) -> Hop:
-    """The hop between the agents of these declarations; None for an agent whom the reader may not name."""
+def _hop(shared: Shared, source: AgentRef | None, target: AgentRef | None) -> Hop:
     if source is None and target is None:
         return Hop(None)
-    heard = hearing.listens if len(emitting.emits) <= _FEW else frozenset(hearing.listens)
-    events: tuple[str, ...] = ()
-    artifacts = True  # whether every event says which artifacts its listeners may ask for
-    for emit in emitting.emits:
-        if emit.event in heard:
-            events += (emit.event,)
-            if not emit.artifacts:
-                artifacts = False
-    stopped = artifacts and source is not None and target is not None and barrier_stops(source.scope, target.scope)
-    return Hop(events, stopped)
+    stopped = shared.artifacts and source is not None and target is not None and barrier_stops(source.scope, target.scope)
+    return Hop(shared.events, stopped)
 
 
 def _notices(graph: Graph, agent: AgentRef, declaration: Declaration, reader: Reader, loops: Sequence[Loop]) -> Iterator[Notice]:

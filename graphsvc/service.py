@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from threading import Lock
@@ -39,6 +39,7 @@ MAX_PAGE_SIZE = 1_000
 DEFAULT_PATIENCE_S = 8.0
 """Less than a server's default deadline, so that a caller that waits in vain is told why."""
 _FOLD_BATCH = 65_536
+_EXPORT_BATCH = 500
 
 
 class GraphService:
@@ -130,7 +131,7 @@ class GraphService:
         with self._turn():
             with self._store.writing() as log:
                 self._fold(log)
-                known = self._known(log, version)
+                known = self._known(log, version, self._graph.last_number(version.agent))
                 head = self._graph.revision
                 revision = head if known else head + 1
                 report = judge(self._graph, version.agent, version.declaration, reader, limits, self._kernel, revision)
@@ -138,9 +139,8 @@ class GraphService:
             self._apply(entries)
         return Published(revision=known.revision if known else revision, created=not known, report=report)
 
-    def _known(self, log: Writing, version: AgentVersion) -> LogEntry | None:
-        """The entry of this very version, or None where it is new."""
-        last = self._graph.last_number(version.agent)
+    def _known(self, log: Writing, version: AgentVersion, last: int) -> LogEntry | None:
+        """The entry of this very version, or None where it is new. last: the agent's newest number."""
         if version.number > last:
             return None
         entry = log.find(version.agent, version.number)
@@ -186,24 +186,27 @@ class GraphService:
         new: list[NewEntry] = []
         staged: dict[AgentRef, NewEntry] = {}
         unchanged = 0
-        for version in versions:
-            entry = self._new_entry(log, version, staged.get(version.agent))
-            if entry is None:
-                unchanged += 1
-            else:
-                new.append(entry)
-                staged[version.agent] = entry
+        versions = iter(versions)
+        while chunk := list(islice(versions, _FOLD_BATCH)):
+            for version, last in zip(chunk, self._graph.last_numbers([version.agent for version in chunk]), strict=True):
+                entry = self._new_entry(log, version, staged.get(version.agent), last)
+                if entry is None:
+                    unchanged += 1
+                else:
+                    new.append(entry)
+                    staged[version.agent] = entry
         return new, unchanged
 
-    def _new_entry(self, log: Writing, version: AgentVersion, staged: NewEntry | None) -> NewEntry | None:
-        last = staged.number if staged else self._graph.last_number(version.agent)
+    def _new_entry(self, log: Writing, version: AgentVersion, staged: NewEntry | None, stored: int) -> NewEntry | None:
+        """stored: the agent's newest number in the graph."""
+        last = staged.number if staged else stored
         if version.number == 0:
-            current = staged or self._graph.published(version.agent)
+            current = staged or (self._graph.published(version.agent) if stored else None)
             if current and current.declaration == version.declaration:
                 return None
             return _publication(AgentVersion(version.agent, last + 1, version.declaration))
         if staged is None:
-            return None if self._known(log, version) else _publication(version)
+            return None if self._known(log, version, stored) else _publication(version)
         if version.number > last:
             return _publication(version)
         if version.number < last:
@@ -214,14 +217,30 @@ class GraphService:
 
     def export(self, reader: Reader, scopes: Sequence[Scope] = ()) -> tuple[int, Iterator[AgentVersion]]:
         """The revision, and every published version of these scopes (of all where none is given) that the reader may read."""
-        with self._lock.reading():
-            revision, versions = self._graph.revision, self._graph.versions()
         asked = scopes or [Scope()]
-        return revision, (
-            version
-            for version in versions
-            if reader.may_read(version.agent.scope) and any(scope.contains(version.agent.scope) for scope in asked)
+        with self._lock.reading():
+            revision, listed = self._graph.revision, self._graph.agents()
+        return revision, self._exported(
+            listed, lambda agent: reader.may_read(agent.scope) and any(scope.contains(agent.scope) for scope in asked)
         )
+
+    def _exported(self, listed: list[tuple[int, int]], wanted: Callable[[AgentRef], bool]) -> Iterator[AgentVersion]:
+        """These versions, made a few at a time: what was replaced since they were listed is taken from the log."""
+        for at in range(0, len(listed), _EXPORT_BATCH):
+            found: list[tuple[AgentRef, int, AgentVersion | None]] = []
+            with self._lock.reading():
+                for node, number in listed[at : at + _EXPORT_BATCH]:
+                    agent = self._graph.agent_at(node)
+                    if wanted(agent):
+                        found.append((agent, number, self._graph.version_at(node, number)))
+            for agent, number, version in found:
+                yield version or self._of_the_log(agent, number)
+
+    def _of_the_log(self, agent: AgentRef, number: int) -> AgentVersion:
+        entry = self._store.find(agent, number)
+        if entry is None:
+            raise LogDamaged(f"version {number} of {agent} was read from the log before, and is not in it any more")
+        return AgentVersion(agent, number, entry.declaration)
 
     def describe(
         self, agent: AgentRef, reader: Reader, *, page_size: int = 0, page_token: str = "", at_least_revision: int = 0
@@ -263,10 +282,10 @@ def check_files(
     """
     graph = Graph()
     graph.apply(
-        LogEntry(revision, EntryKind.PUBLISH, version.agent, version.number, version.declaration)
+        LogEntry(revision, EntryKind.PUBLISH, version.agent, version.number or 1, version.declaration)
         for revision, version in enumerate(versions, start=1)
     )
-    for agent in (version.agent for version in graph.versions()) if agents is None else agents:
+    for agent in (graph.agent_at(node) for node, _ in graph.agents()) if agents is None else agents:
         version = graph.published(agent)
         if version is None:
             raise UnknownAgent

@@ -78,6 +78,7 @@ class _Side(NamedTuple):
 class _Graph(NamedTuple):
     root: int
     nodes: int
+    agent: Ints
     place: Longs
     scope: Ints
     readable: npt.NDArray[np.bool_]
@@ -153,7 +154,8 @@ def _allocating(function: Any) -> Any:
 def _key(graph, node):
     if node == graph.root:
         return -1
-    return graph.place[node] if graph.readable[graph.scope[node]] else _HIDDEN + node
+    agent = graph.agent[node]
+    return graph.place[agent] if graph.readable[graph.scope[agent]] else _HIDDEN + node
 
 
 @_compiled
@@ -180,16 +182,6 @@ def _reset(graph, ball):
     cells, at, queue = graph.cells, ball.at, ball.queue
     for i in range(ball.number[_HIGH]):
         cells[queue[i], at] = 0
-
-
-@_compiled
-def _before(graph, one, other):
-    """Whether one agent comes before another by name; the root before all."""
-    if one == graph.root or other == graph.root:
-        return one == graph.root
-    if graph.readable[graph.scope[one]]:
-        return not graph.readable[graph.scope[other]] or graph.place[one] < graph.place[other]
-    return not graph.readable[graph.scope[other]] and one < other
 
 
 @_compiled
@@ -260,7 +252,12 @@ def _grow(graph, side, ball, ledger, rule, limit, other, kept):
                             _prefetch(data, heads[found, START])
                             cost += heads[found, SIZE]
                         cost += ((mark & now) != 0) - ((mark & was) != 0)
-            elif steps >= 0 and reached == depth + 1 and cells[found, steps] != step and _before(graph, step, cells[found, steps]):
+            elif (
+                steps >= 0
+                and reached == depth + 1
+                and cells[found, steps] != step
+                and _key(graph, step) < _key(graph, cells[found, steps])
+            ):
                 cells[found, steps] = step
     number[_LOW], number[_HIGH], number[_COST] = end, high, cost
     return True
@@ -629,8 +626,8 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
     number = np.zeros((4, _FULL + 1), np.int64)
     lists, cells = _bare(scratch.lists), _bare(scratch.cells)
     kids = lists[4]
-    place, scope, readable = order
-    graph = _Graph(root, nodes, _bare(place), _bare(scope), _bare(readable), cells, wave)
+    agent, place, scope, readable = order
+    graph = _Graph(root, nodes, _bare(agent), _bare(place), _bare(scope), _bare(readable), cells, wave)
     forth = _Side(_bare(ahead_rows[0]), _bare(ahead_rows[1]), _bare(ahead_rows[2]), _HEARS, _HEARD)
     behind = _Side(_bare(behind_rows[0]), _bare(behind_rows[1]), _bare(behind_rows[2]), _EMITS, _EMITTED)
     sides = forth, behind
@@ -816,7 +813,7 @@ def search(question: Question) -> Answer:
     pool, spans, ended, visits = _run(
         question.root,
         rows.nodes,
-        (order.place, order.scope, order.readable),
+        (order.agent, order.place, order.scope, order.readable),
         (rows.ahead.heads, rows.ahead.data.view(np.uint32), emits),
         (rows.behind.heads, rows.behind.data.view(np.uint32), hears),
         scratch,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -18,15 +18,17 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 
+_T = TypeVar("_T", bound=np.generic)
 
-START, SIZE, ROOM = range(3)
+
+START, SIZE = range(2)
 """Columns of a table's heads."""
 
 
 class Table(NamedTuple):
-    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow to `room` in place.
+    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow in place to the room of its size.
 
-    heads: (nodes, 3) start, size and room side by side, because latency of memory is what a search waits for.
+    heads: (nodes, 2) start and size side by side, because latency of memory is what a search waits for.
     """
 
     heads: Ints
@@ -36,8 +38,19 @@ class Table(NamedTuple):
 
     def row(self, node: int) -> Ints:
         """A view of one row."""
-        start, size, _ = self.heads[node]
+        start, size = self.heads[node].tolist()
         return self.data[start : start + size]
+
+
+@numba.njit(cache=True, nogil=True)
+def _room(size: int) -> int:
+    """The room of a row of this size: 1, 2, 3, 4, 6, 8, 12, 16, 24 … It follows from the size, so that nothing has to hold it."""
+    if size <= 4:
+        return size
+    room = 4
+    while room < size:
+        room += room // 2 if room & (room - 1) == 0 else room // 3
+    return room
 
 
 @numba.njit(cache=True, nogil=True)
@@ -52,16 +65,14 @@ def _insert(table: Table, nodes: Ints, values: Ints) -> int:
             end += 1
         size = heads[node, SIZE]
         need = size + end - i
-        if need > heads[node, ROOM]:
-            # A fresh row gets just its room, so that bulk loading wastes nothing; one that grows again gets half as much more.
-            fresh = need if heads[node, ROOM] == 0 else need + need // 2 + 1
-            if used[0] + fresh > data.size:
+        if need > _room(size):
+            room = _room(need)
+            if used[0] + room > data.size:
                 return i
             for at in range(size):
                 data[used[0] + at] = data[heads[node, START] + at]
             heads[node, START] = used[0]
-            heads[node, ROOM] = fresh
-            used[0] += fresh
+            used[0] += room
         for at in range(end - i):
             data[heads[node, START] + size + at] = values[i + at]
         heads[node, SIZE] = need
@@ -97,6 +108,15 @@ def _remove(table: Table, nodes: Ints, values: Ints) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
+def _rooms(table: Table) -> int:
+    """How much data the rows need."""
+    total = 0
+    for node in range(table.heads.shape[0]):
+        total += _room(table.heads[node, SIZE])
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
 def _compact(table: Table, target: Ints) -> None:
     """Copy every row into new data without gaps, in order of node number."""
     heads, data, used = table
@@ -106,19 +126,48 @@ def _compact(table: Table, target: Ints) -> None:
         for i in range(size):
             target[at + i] = data[heads[node, START] + i]
         heads[node, START] = at
-        heads[node, ROOM] = size
-        at += size
+        at += _room(size)
     used[0] = at
 
 
+@numba.njit(cache=True, nogil=True)
+def _shared(
+    ahead: Table, behind: Table, root: int, emits: Ints, hears: Ints, sources: Ints, targets: Ints, ends: Longs, events: Ints
+) -> int:
+    count = 0
+    for i in range(sources.size):
+        source, target = sources[i], targets[i]
+        first, size = (0, emits.size) if source == root else (ahead.heads[source, START], ahead.heads[source, SIZE])
+        behind_first, behind_size = (0, hears.size) if target == root else (behind.heads[target, START], behind.heads[target, SIZE])
+        for j in range(first, first + size):
+            event = emits[j] if source == root else ahead.data[j]
+            for k in range(behind_first, behind_first + behind_size):
+                if event == (hears[k] if target == root else behind.data[k]):
+                    if count < events.size:
+                        events[count] = event
+                    count += 1
+        ends[i] = count
+    return count
+
+
 def _empty_table() -> Table:
-    return Table(np.zeros((0, 3), np.int32), np.zeros(0, np.int32), np.zeros(1, np.int64))
+    return Table(np.zeros((0, 2), np.int32), np.zeros(0, np.int32), np.zeros(1, np.int64))
 
 
-def _with_capacity(table: Table, nodes: int) -> Table:
-    heads = np.zeros((nodes, 3), np.int32)
-    heads[: len(table.heads)] = table.heads
-    return table._replace(heads=heads)
+def capacity(held: int, needed: int) -> int:
+    """How long an array should be that has room for `held` and needs it for `needed`: half as much again while it is short, an
+    eighth when it is long, since what is not used is memory lost."""
+    return held if needed <= held else max(64, needed, held + (held >> 1 if held < 1 << 20 else held >> 3))
+
+
+def longer(array: npt.NDArray[_T], needed: int) -> npt.NDArray[_T]:
+    """The array itself, or one with room for so many that goes on with zeros."""
+    room = capacity(len(array), needed)
+    if room == len(array):
+        return array
+    grown = np.zeros((room, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown
 
 
 class Rows:
@@ -134,10 +183,8 @@ class Rows:
         """Make room for more nodes; returns the number of the first."""
         first = self.nodes
         self.nodes += count
-        if self.nodes > len(self.ahead.heads):
-            capacity = max(64, self.nodes, len(self.ahead.heads) * 3 // 2)
-            self.ahead = _with_capacity(self.ahead, capacity)
-            self.behind = _with_capacity(self.behind, capacity)
+        self.ahead = self.ahead._replace(heads=longer(self.ahead.heads, self.nodes))
+        self.behind = self.behind._replace(heads=longer(self.behind.heads, self.nodes))
         return first
 
     def change(self, sources: Ints, targets: Ints, *, present: bool) -> None:
@@ -157,6 +204,20 @@ class Rows:
                 _remove(table, nodes[order], values[order])
             self.incidences -= sources.size
 
+    def shared(
+        self, root: int, emits: Sequence[int], hears: Sequence[int], pairs: Sequence[tuple[int, int]]
+    ) -> tuple[list[int], list[int]]:
+        """The events of each hop from a source to a target, one hop after the other, and where each hop's end there; the root's
+        rows are replaced by `emits` and `hears`."""
+        sources, targets = np.array(pairs, np.int32).reshape(-1, 2).T
+        rows = np.array(emits, np.int32), np.array(hears, np.int32)
+        ends, events = np.empty(len(pairs), np.int64), np.empty(4 * len(pairs), np.int32)
+        count = _shared(self.ahead, self.behind, root, *rows, sources.copy(), targets.copy(), ends, events)
+        if count > events.size:
+            events = np.empty(count, np.int32)
+            _shared(self.ahead, self.behind, root, *rows, sources.copy(), targets.copy(), ends, events)
+        return events[:count].tolist(), ends.tolist()
+
     def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:
         order = np.argsort(nodes, kind="stable")
         nodes, values = nodes[order], values[order]
@@ -168,21 +229,24 @@ class Rows:
             # Gaps are squeezed out, and there is room for every row that has to move and for as much again as a quarter of all.
             touched, added = np.unique(nodes, return_counts=True)
             moved = int(((table.heads[touched, SIZE] + added) * 3 // 2 + 1).sum())
-            held = int(table.heads[:, SIZE].sum(dtype=np.int64))
-            data = np.empty(max(256, (held + moved) * 5 // 4), np.int32)
+            held = _rooms(table)
+            # What is free then lasts until a quarter as much again has moved; a long table grows by an eighth.
+            spare = (held + moved) // (4 if held < 1 << 20 else 8)
+            data = np.empty(max(256, held + moved + spare), np.int32)
             _compact(table, data)
             table = table._replace(data=data)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order of agents for one reader, by node number: readable agents by their place in name order, then hidden ones by
-    first appearance (G-15).
+    """The order of agents for one reader: readable agents by their place in name order, then hidden ones by first appearance
+    (G-15).
 
-    place: a number per node that grows in name order. scope: the scope number of an agent, -1 for an event.
-    readable: per scope number, whether the reader may read it.
+    agent: by node, the agent's number among agents. By that number, place: grows in name order, and scope: its scope number.
+    readable: by scope number, whether the reader may read it.
     """
 
+    agent: Ints
     place: Longs
     scope: Ints
     readable: npt.NDArray[np.bool_]
@@ -191,7 +255,8 @@ class Order:
 
     def key(self, node: int) -> int:
         """The sort key of an agent; hidden agents come after every readable one."""
-        return int(self.place[node]) if self.readable[self.scope[node]] else Order.HIDDEN + node
+        agent = self.agent[node]
+        return int(self.place[agent]) if self.readable[self.scope[agent]] else Order.HIDDEN + node
 
 
 @dataclass(frozen=True, slots=True)

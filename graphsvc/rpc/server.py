@@ -86,35 +86,61 @@ def _options(bounds: Bounds) -> list[tuple[str, Any]]:
     ]
 
 
+class _Watch:
+    """One client that is told of every change. Nothing that gRPC's own thread needs is held while a message is under way."""
+
+    def __init__(self, status: Callable[[], Any], send: Callable[[Any], None]) -> None:
+        self._status, self._send = status, send
+        self._turn, self._told, self._ended = threading.Lock(), None, False
+
+    def tell(self) -> None:
+        """Send the status as it is now, unless it was sent already."""
+        with self._turn:
+            status = self._status()
+            if not self._ended and status != self._told:
+                self._told = status
+                self._send(health_pb2.HealthCheckResponse(status=status))
+
+    def end(self) -> None:
+        """Let the client go."""
+        with self._turn:
+            if not self._ended:
+                self._ended = True
+                self._send(None)
+
+
 class _Watches(health.HealthServicer):  # type: ignore[misc]  # the library has no types
-    """Health whose watchers are let go when the server drains; otherwise they would hold it until the drain's time is up."""
+    """Health whose watchers are let go when the server drains; otherwise they would hold it until the drain's time is up.
+
+    The library sends to watchers under the lock that it takes when one leaves, and a send waits for the very thread that would
+    take it: a client that leaves while the status changes would then stop the server for good. So watches are kept here.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._endings: set[Callable[[], None]] = set()
+        self._watches: set[_Watch] = set()
 
-    def Watch(self, request: Any, context: Any, send_response_callback: Any = None) -> Any:  # noqa: N802
+    def Watch(self, request: Any, context: Any, send_response_callback: Any = None) -> None:  # noqa: N802
         """Send the status now and at every change, until the client leaves or the server drains."""
-        lock, ended = threading.RLock(), False
 
-        def send(response: Any) -> None:
-            nonlocal ended
-            with lock:
-                if not ended:
-                    ended = response is None
-                    send_response_callback(response)
+        def status() -> Any:
+            return self._server_status.get(request.service, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
 
-        def end() -> None:
-            send(None)
+        watch = _Watch(status, send_response_callback)
+        self._watches.add(watch)
+        context.add_callback(lambda: self._watches.discard(watch))
+        watch.tell()
 
-        self._endings.add(end)
-        context.add_callback(lambda: self._endings.discard(end))
-        return super().Watch(request, context, send)
+    def set(self, service: str, status: Any) -> None:
+        """Change a service's status and tell those who watch."""
+        super().set(service, status)
+        for watch in list(self._watches):
+            watch.tell()
 
     def end_all(self) -> None:
         """End every watch."""
-        for end in list(self._endings):
-            end()
+        for watch in list(self._watches):
+            watch.end()
 
 
 class GraphServer:
@@ -163,8 +189,11 @@ class GraphServer:
 
     def drain(self, timeout_s: float) -> None:
         """Stop: health says NOT_SERVING, new calls are refused, accepted ones are finished; after timeout_s they are cancelled."""
-        self._health.enter_graceful_shutdown()
+        # In threads: a client that reads nothing can keep a message from being sent until its call is cancelled.
+        telling = threading.Thread(target=self._health.enter_graceful_shutdown, daemon=True)
+        telling.start()
+        telling.join(timeout=min(1.0, timeout_s))
         stopped = self._server.stop(grace=timeout_s)
-        self._health.end_all()
+        threading.Thread(target=self._health.end_all, daemon=True).start()
         stopped.wait()
         self._pool.shutdown(wait=False)

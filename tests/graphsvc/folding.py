@@ -89,7 +89,7 @@ def ask(
 ) -> Asked:
     """The loops that the version would lie on."""
     found = graph.search(parse_agent(proposed.ref), declaration_of(proposed), reader(scopes), Limits(**limits), kernel)
-    loops = [tuple(found.versions[node].agent.text for node in loop) for loop in found.loops]
+    loops = [(proposed.ref, *(graph.agent_at(node).text for node in loop[1:])) for loop in found.loops]
     return Asked(loops, ENDINGS[found.ended], found.visits)
 
 

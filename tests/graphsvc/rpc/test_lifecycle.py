@@ -118,6 +118,22 @@ def test_watchers_hold_no_thread():
             watch.cancel()
 
 
+@pytest.mark.promise("O-7")
+def test_watchers_that_leave_while_the_server_drains_do_not_stop_it_for_good():
+    for _ in range(25):
+        with serving() as running, grpc.insecure_channel(running.address) as channel:
+            health = health_pb2_grpc.HealthStub(channel)
+            watches = [health.Watch(health_pb2.HealthCheckRequest()) for _ in range(6)]
+            for watch in watches:
+                assert next(watch).status == SERVING
+            draining = Thread(target=running.server.drain, args=(PATIENCE_S,), daemon=True)
+            draining.start()
+            for watch in watches:
+                watch.cancel()
+            draining.join(3 * PATIENCE_S)
+            assert not draining.is_alive()
+
+
 def test_a_taken_port_is_refused():
     with serving() as running, pytest.raises(Exception, match="can not be listened on"), serving(listen=running.address):
         pass
