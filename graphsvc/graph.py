@@ -17,8 +17,9 @@ from graphsvc.domain.names import AgentRef, Scope
 from graphsvc.domain.notices import look_alike
 from graphsvc.domain.redaction import Reader
 from graphsvc.kernels.nodes import EVENT, UNKNOWN, Nodes
+from graphsvc.kernels.order import Numbers
 from graphsvc.kernels.places import Places
-from graphsvc.kernels.rows import SIZE, Answer, Ints, Order, Question, Rows, Table, longer
+from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, SIZE, Answer, Ints, Order, Question, Rows, Table, longer
 
 Kernel = Callable[[Question], Answer]
 
@@ -52,13 +53,17 @@ def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Con
 
 class Found(NamedTuple):
     """What a search came to. loops: the numbers of their agents, the one asked about first. agents: each of them by number, None
-    for one that the reader may not read. hops: by the numbers of their two ends. ended: see `kernels.rows`. visits: spent."""
+    for one that the reader may not read. hops: by the numbers of their two ends. ended: see `kernels.rows`. visits: spent, None
+    where the index proved that there is nothing to find."""
 
     loops: list[tuple[int, ...]]
     agents: dict[int, AgentRef | None]
     hops: dict[tuple[int, int], Shared]
     ended: int
-    visits: int
+    visits: int | None
+
+
+_NO_LOOP = Found([], {}, {}, COMPLETE, None)
 
 
 class Graph:
@@ -72,6 +77,7 @@ class Graph:
         self.rows = Rows()
         self._nodes = Nodes(look_alike)
         self._places = Places()
+        self._numbers = Numbers()
         self._scopes: dict[Scope, int] = {}
         self._scope: list[Scope] = []
         self._rank: Ints = np.empty(0, np.int32)
@@ -89,16 +95,23 @@ class Graph:
     def apply(self, entries: Iterable[LogEntry]) -> None:
         """Fold further entries of the log, in revision order."""
         entries = iter(entries)
+        changed: dict[int, None] = {}
         while batch := list(islice(entries, _BATCH)):
-            self._fold(batch)
+            changed.update(dict.fromkeys(self._fold(batch)))
         if len(self._rank) < len(self._scope):
             texts = [scope.text for scope in self._scope]
             self._rank = np.empty(len(texts), np.int32)
             self._rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts), dtype=np.int32)
             self._readable.cache_clear()
         self._places.settle(self._nodes, self._rank)
+        self._numbers.follow(self.rows, list(changed))
 
-    def _fold(self, batch: list[LogEntry]) -> None:
+    def rebuild_index(self) -> None:
+        """Number the graph anew, as finely as can be. Nobody may read meanwhile."""
+        self._numbers.rebuild(self.rows)
+
+    def _fold(self, batch: list[LogEntry]) -> list[int]:
+        """Returns the nodes of the agents that changed."""
         known = self._nodes.count
         scopes = [self._scope_number(entry.agent.scope) for entry in batch]
         nodes = self._nodes.add(scopes, [entry.agent.name for entry in batch]).tolist()
@@ -121,6 +134,7 @@ class Graph:
         for (sources, targets), present in ((gone, False), (come, True)):
             self.rows.change(np.array(sources, np.int32), np.array(targets, np.int32), present=present)
         self.revision = batch[-1].revision
+        return list(newest)
 
     def _change(
         self,
@@ -229,11 +243,10 @@ class Graph:
         events = int(np.count_nonzero(used & (self._nodes.arrays.agent[:nodes] == EVENT)))
         return Sizes(int(np.count_nonzero(self._current)), events, self.rows.incidences)
 
-    def search(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits, kernel: Kernel) -> Found:
-        """The loops that an agent would lie on with this declaration, everybody else as published (G-3), in the reader's order."""
+    def question(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits) -> Question:
+        """What a kernel is asked: the agent with this declaration, everybody else as published (G-3)."""
         first_free = self._nodes.count
         node = self._find(agent)
-        root = first_free if node == UNKNOWN else node
         names = [*(emit.event for emit in declaration.emits), *declaration.listens]
         # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
         unknown: dict[str, int] = {}
@@ -241,22 +254,32 @@ class Graph:
             unknown.setdefault(name, first_free + 1 + len(unknown)) if event == UNKNOWN else event
             for name, event in zip(names, self._nodes.find([EVENT] * len(names), names).tolist(), strict=True)
         ]
-        arrays, readable = self._nodes.arrays, self._readable(reader)
-        emits, hears = numbers[: len(declaration.emits)], numbers[len(declaration.emits) :]
-        question = Question(
+        arrays = self._nodes.arrays
+        return Question(
             rows=self.rows,
-            order=Order(arrays.agent, self._places.number, arrays.scope, readable),
-            root=root,
-            emits=emits,
-            hears=hears,
+            order=Order(arrays.agent, self._places.number, arrays.scope, self._readable(reader)),
+            root=first_free if node == UNKNOWN else node,
+            emits=numbers[: len(declaration.emits)],
+            hears=numbers[len(declaration.emits) :],
             max_loops=limits.max_loops,
             max_visits=limits.max_visits,
         )
+
+    def search(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits, kernel: Kernel) -> Found:
+        """The loops that an agent would lie on with this declaration, everybody else as published (G-3), in the reader's order.
+
+        The index is asked before the search, and again where the visits were spent without a loop.
+        """
+        question = self.question(agent, declaration, reader, limits)
+        if self._numbers.closes_nothing(question):
+            return _NO_LOOP
         answer = kernel(question)
+        if answer.ended == NOT_VERIFIED and self._numbers.leads_nowhere(question):
+            return _NO_LOOP
         if not answer.loops:
             return Found([], {}, {}, answer.ended, answer.visits)
-        agents = self._named(set().union(*answer.loops).difference((root,)), readable)
-        agents[root] = agent
+        agents = self._named(set().union(*answer.loops).difference((question.root,)), question.order.readable)
+        agents[question.root] = agent
         return Found(answer.loops, agents, self._hops(question, declaration, answer.loops), answer.ended, answer.visits)
 
     def _named(self, nodes: set[int], readable: npt.NDArray[np.bool_]) -> dict[int, AgentRef | None]:

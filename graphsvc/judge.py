@@ -9,7 +9,7 @@ from graphsvc.domain.model import Declaration
 from graphsvc.domain.names import AgentRef
 from graphsvc.domain.notices import breaking_set
 from graphsvc.domain.redaction import Reader, barrier_stops
-from graphsvc.domain.report import Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
+from graphsvc.domain.report import Hop, Loop, Notice, Proof, Report, UnfedTrigger, UnheardEvent, Verification
 from graphsvc.graph import Found, Graph, Kernel, Shared
 from graphsvc.kernels import rows
 
@@ -26,6 +26,8 @@ def judge(
 ) -> Report:
     """What this declaration would close as the agent's version, redacted for the reader; the agent itself is always named."""
     found = graph.search(agent, declaration, reader, limits, kernel)
+    # Whether the index or the whole search told is not said: which of the two it was depends on the graph's history.
+    proven = found.ended == rows.COMPLETE and not found.loops
     loops = (*_own_loop(agent, declaration, limits), *_longer(found, limits))
     return Report(
         agent=agent,
@@ -33,7 +35,8 @@ def judge(
         loops=loops,
         notices=tuple(_notices(graph, agent, declaration, reader, loops)),
         limits=limits,
-        visits=found.visits if reader.reads_everything else None,
+        visits=found.visits if reader.reads_everything and not proven else None,
+        proof=Proof.ORDER if proven else None,
         revision=revision,
     )
 

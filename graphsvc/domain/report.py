@@ -30,6 +30,15 @@ class Verification(StrEnum):
         return self in (Verification.COMPLETE, Verification.MORE_LOOPS)
 
 
+class Proof(StrEnum):
+    """How a report is sure that there is no loop of several agents (G-11).
+
+    ORDER: agents and events have an order in which nothing that the version emits comes before anything that it hears.
+    """
+
+    ORDER = "order"
+
+
 class Hop(NamedTuple):
     """The step from an agent of a loop to the next. events: the shared events, sorted, or None where hidden.
 
@@ -114,7 +123,7 @@ Notice = UnheardEvent | UnfedTrigger | BreakingSet
 class Report:
     """What one reader may know about a version's loops.
 
-    visits: incidences looked at, None unless the reader reads the whole installation (G-21).
+    visits: incidences looked at, None unless the reader reads the whole installation (G-21), and where there is a proof.
     revision: of the graph, None where the answer comes from files.
     """
 
@@ -125,6 +134,7 @@ class Report:
     limits: Limits
     visits: int | None = None
     revision: int | None = None
+    proof: Proof | None = None
 
     @property
     def warns(self) -> bool:
@@ -135,6 +145,7 @@ class Report:
         return {
             "agent": self.agent.text,
             "verification": self.verification.value,
+            **({"proof": self.proof.value} if self.proof else {}),
             "loops": [loop.as_json() for loop in self.loops],
             "notices": [notice.as_json() for notice in self.notices],
             "limits": self.limits.as_json(),

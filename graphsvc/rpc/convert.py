@@ -10,7 +10,7 @@ from graphsvc.domain.answers import Description, Imported, Neighbour, Published,
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, Emit
 from graphsvc.domain.names import AgentRef, Scope
-from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
+from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Proof, Report, UnfedTrigger, UnheardEvent, Verification
 from graphsvc.v1 import graph_pb2 as pb
 
 _VERIFICATIONS = {
@@ -20,6 +20,9 @@ _VERIFICATIONS = {
     Verification.NOT_VERIFIED: pb.VERIFICATION_NOT_VERIFIED,
 }
 _VERIFICATION_NAMED = {number: verification for verification, number in _VERIFICATIONS.items()}
+
+_PROOFS = {None: pb.PROOF_UNSPECIFIED, Proof.ORDER: pb.PROOF_ORDER}
+_PROOF_NAMED = {number: proof for proof, number in _PROOFS.items()}
 
 CHUNK_VERSIONS = 500
 """Most versions in one message of an import or export."""
@@ -174,6 +177,7 @@ def report_to_proto(report: Report) -> pb.Report:
         limits=limits_to_proto(report.limits),
         revision=report.revision or 0,
         digest=report.digest,
+        proof=_PROOFS[report.proof],
     )
     for loop in report.loops:
         _write_loop(message.loops.add(), loop)
@@ -185,9 +189,12 @@ def report_from_proto(message: pb.Report) -> Report:
     verification = _VERIFICATION_NAMED.get(message.verification)
     if verification is None:
         raise Unreadable(f"the answer has the unknown verification {message.verification}")
+    if message.proof not in _PROOF_NAMED:
+        raise Unreadable(f"the answer has the unknown proof {message.proof}")
     return Report(
         agent=agent_from_proto(message.agent),
         verification=verification,
+        proof=_PROOF_NAMED[message.proof],
         loops=tuple(map(_loop_from_proto, message.loops)),
         notices=tuple(map(_notice_from_proto, message.notices)),
         limits=limits_from_proto(message.limits),

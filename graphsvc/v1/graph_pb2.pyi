@@ -51,6 +51,26 @@ VERIFICATION_NOT_VERIFIED: Verification.ValueType  # 4
 """The walk limit ended the search before any loop was found."""
 Global___Verification: _TypeAlias = Verification  # noqa: Y015
 
+class _Proof:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ProofEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Proof.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROOF_UNSPECIFIED: _Proof.ValueType  # 0
+    """It is not: such a loop does, or may."""
+    PROOF_ORDER: _Proof.ValueType  # 1
+    """Agents and events have an order in which nothing that the version emits comes before anything that it hears."""
+
+class Proof(_Proof, metaclass=_ProofEnumTypeWrapper):
+    """How a report is sure that no loop of several agents goes through an agent."""
+
+PROOF_UNSPECIFIED: Proof.ValueType  # 0
+"""It is not: such a loop does, or may."""
+PROOF_ORDER: Proof.ValueType  # 1
+"""Agents and events have an order in which nothing that the version emits comes before anything that it hears."""
+Global___Proof: _TypeAlias = Proof  # noqa: Y015
+
 class _NoticeKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -435,14 +455,17 @@ class Report(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
+    PROOF_FIELD_NUMBER: _builtins.int
     verification: Global___Verification.ValueType
     """How completely the loops were looked for."""
     visits: _builtins.int
-    """The visits spent; only for readers of the whole installation."""
+    """The visits spent; only for readers of the whole installation, and not where there is a proof."""
     revision: _builtins.int
     """The revision of the graph that the answer was computed at."""
     digest: _builtins.str
     """SHA-256 in hexadecimal over the canonical JSON of the report without revision and visits."""
+    proof: Global___Proof.ValueType
+    """How it is sure that no loop of several agents goes through the agent; unspecified where one does or may."""
     @_builtins.property
     def agent(self) -> Global___AgentRef:
         """The agent asked about."""
@@ -470,10 +493,11 @@ class Report(_message.Message):
         limits: Global___AppliedLimits | None = ...,
         revision: _builtins.int = ...,
         digest: _builtins.str = ...,
+        proof: Global___Proof.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_visits", b"_visits", "agent", b"agent", "limits", b"limits", "visits", b"visits"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visits", b"_visits", "agent", b"agent", "digest", b"digest", "limits", b"limits", "loops", b"loops", "notices", b"notices", "revision", b"revision", "verification", b"verification", "visits", b"visits"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_visits", b"_visits", "agent", b"agent", "digest", b"digest", "limits", b"limits", "loops", b"loops", "notices", b"notices", "proof", b"proof", "revision", b"revision", "verification", b"verification", "visits", b"visits"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__visits: _TypeAlias = _typing.Literal["visits"]  # noqa: Y015
     _WhichOneofArgType__visits: _TypeAlias = _typing.Literal["_visits", b"_visits"]  # noqa: Y015

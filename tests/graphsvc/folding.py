@@ -70,14 +70,7 @@ class Asked:
 
 def question_of(graph: Graph, proposed: Agent, scopes: Collection[str] = EVERYBODY, **limits: int) -> Question:
     """The question that the graph puts to a kernel."""
-    asked: list[Question] = []
-
-    def kernel(question: Question) -> Answer:
-        asked.append(question)
-        return Answer([], rows.COMPLETE, 0)
-
-    graph.search(parse_agent(proposed.ref), declaration_of(proposed), reader(scopes), Limits(**limits), kernel)
-    return asked[0]
+    return graph.question(parse_agent(proposed.ref), declaration_of(proposed), reader(scopes), Limits(**limits))
 
 
 def ask(
@@ -88,9 +81,9 @@ def ask(
     **limits: int,
 ) -> Asked:
     """The loops that the version would lie on."""
-    found = graph.search(parse_agent(proposed.ref), declaration_of(proposed), reader(scopes), Limits(**limits), kernel)
-    loops = [(proposed.ref, *(graph.agent_at(node).text for node in loop[1:])) for loop in found.loops]
-    return Asked(loops, ENDINGS[found.ended], found.visits)
+    answer = kernel(question_of(graph, proposed, scopes, **limits))
+    loops = [(proposed.ref, *(graph.agent_at(node).text for node in loop[1:])) for loop in answer.loops]
+    return Asked(loops, ENDINGS[answer.ended], answer.visits)
 
 
 def refs(loops: Iterable[Sequence[Agent]]) -> list[tuple[str, ...]]:

@@ -482,6 +482,7 @@ def test_a_publication_that_waits_too_long_for_its_turn_is_refused_and_the_one_b
 
     service = GraphService(open_store(MEMORY), POLICY, slow, patience_s=0.05)
     with closing(service), ThreadPoolExecutor(1) as pool:
+        service.import_versions([version_of(B)])
         first = pool.submit(service.publish, version_of(A), EVERYTHING)
         try:
             assert entered.wait(WAIT_S)
@@ -494,9 +495,9 @@ def test_a_publication_that_waits_too_long_for_its_turn_is_refused_and_the_one_b
                     change()
         finally:
             go_on.set()
-        assert first.result(WAIT_S).revision == 1
-        assert exported(service) == [("*:a", 1)]
-        assert service.publish(version_of(B), EVERYTHING).revision == 2
+        assert first.result(WAIT_S).revision == 2
+        assert exported(service) == [("*:a", 1), ("*:b", 1)]
+        assert service.publish(version_of(B, 2), EVERYTHING).revision == 3
 
 
 @pytest.mark.promise("G-25")

@@ -46,7 +46,9 @@ def test_names_that_keep_their_order_give_the_same_report_in_other_words(world: 
 
     def translated(value: object) -> object:
         if isinstance(value, dict):
-            return {key: item if key in ("verification", "kind", "digest") else translated(item) for key, item in value.items()}
+            return {
+                key: item if key in ("verification", "proof", "kind", "digest") else translated(item) for key, item in value.items()
+            }
         if isinstance(value, list):
             return [translated(item) for item in value]
         return words[value] if isinstance(value, str) else value

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphsvc.domain.limits import Limits
-from graphsvc.domain.report import BreakingSet, Verification
+from graphsvc.domain.report import BreakingSet, Proof, Verification
 from graphsvc.domain.wording import Language, report_text
 from graphsvc.graph import Kernel
 from tests import oracle
@@ -35,7 +35,9 @@ def test_a_report_is_what_brute_force_finds(world: World, limits: Limits, kernel
     found["notices"] = [notice for notice in found["notices"] if notice["kind"] != "breaking_set"]
     assert {key: found[key] for key in expected} == expected
     assert report.warns == bool(expected["loops"])
-    assert (report.visits is None) == ("*" not in world.reader)
+    proven = report.verification is Verification.COMPLETE and all(loop.is_self for loop in report.loops)
+    assert (report.proof is Proof.ORDER) == proven
+    assert (report.visits is None) == (proven or "*" not in world.reader)
 
 
 @pytest.mark.promise("G-19")
