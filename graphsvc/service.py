@@ -212,8 +212,11 @@ class GraphService:
             raise VersionConflict(version.agent.text, version.number)
         return None
 
-    def export(self, reader: Reader, scopes: Sequence[Scope] = ()) -> tuple[int, Iterator[AgentVersion]]:
+    def export(
+        self, reader: Reader, scopes: Sequence[Scope] = (), *, at_least_revision: int = 0
+    ) -> tuple[int, Iterator[AgentVersion]]:
         """The revision, and every published version of these scopes (of all where none is given) that the reader may read."""
+        self._reach(at_least_revision)
         with self._lock.reading():
             revision, versions = self._graph.revision, self._graph.versions()
         asked = scopes or [Scope()]

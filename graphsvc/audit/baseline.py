@@ -26,7 +26,7 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A finding that somebody stands for. expires: the last day on which it counts. about: the finding in words, for whoever reads."""
+    """A finding that somebody stands for. expires: the last day on which it counts. about: the finding in words."""
 
     fingerprint: str
     rule: str

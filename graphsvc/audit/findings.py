@@ -89,8 +89,8 @@ def _between(emitters: list[int], listeners: list[int], all_emitters: int, all_l
 def own_events(view: View) -> Iterator[Finding]:
     """Agents that hear their own events."""
     tenant = view.tenant
-    keys = [rows.numbers.astype(np.int64) * len(tenant.events) + rows.values for rows in (tenant.emits, tenant.hears)]
-    both = np.intersect1d(*keys, assume_unique=True)
+    emits, hears = (rows.numbers.astype(np.int64) * len(tenant.events) + rows.values for rows in (tenant.emits, tenant.hears))
+    both = np.intersect1d(emits, hears, assume_unique=True)
     agents = both // max(1, len(tenant.events))
     mine = view.asked[agents]
     both, agents = both[mine] % max(1, len(tenant.events)), agents[mine]

@@ -13,7 +13,7 @@ from graphsvc.audit.components import find_components
 from graphsvc.audit.findings import EVENT_FINDINGS, component_findings
 from graphsvc.audit.parts import Parts
 from graphsvc.audit.shortest import Found, shortest_loops
-from graphsvc.audit.tenant import Ints, Tenant, read_tenant
+from graphsvc.audit.tenant import Ints, read_tenant
 from graphsvc.audit.view import View, view_of
 from graphsvc.collecting import uncollected
 from graphsvc.domain.audit import AuditLimits, Finding, Progress
@@ -47,7 +47,8 @@ def audit(
     reader: for whom. scopes: only agents of these; of all that the reader may read where there is none. folder: where finished
     parts are kept, so that an audit of the same graph goes on from them. tell: called with what is being done.
 
-    Progress counts what the reader may read and no more. What `tell` raises ends the audit.
+    The call reads and searches; the findings are put into words as they are taken. Progress counts what the reader may read and no
+    more. What `tell` raises ends the audit.
     """
     limits = limits or AuditLimits()
     with uncollected():
@@ -56,7 +57,7 @@ def audit(
     core = find_components(tenant)
     view = view_of(tenant, core, reader, scopes, limits)
     found = _search(view, Parts(folder, view) if folder else None, tell)
-    yield from _in_words(view, found, tell)
+    return _in_words(view, found, tell)
 
 
 def _counted(versions: Iterable[AgentVersion], reader: Reader, tell: Tell) -> Iterator[AgentVersion]:
@@ -125,6 +126,3 @@ def _in_words(view: View, found: Found, tell: Tell) -> Iterator[Finding]:
     for done, findings in enumerate(EVENT_FINDINGS, start=1):
         yield from findings(view)
         tell(Progress(step="looking at events", done=done, total=len(EVENT_FINDINGS)))
-
-
-__all__ = ["PART_AGENTS", "Tell", "Tenant", "audit"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from graphsvc.domain.audit import (
     CrossingCompanies,
@@ -24,17 +25,24 @@ MOST_NAMED = 20
 """Most names in one sentence; JSON has them all."""
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(set_apart(name) for name in names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+T = TypeVar("T")
+
+
+def _listed(things: Sequence[T], say: Callable[[T], str]) -> str:
+    shown = ", ".join(say(thing) for thing in things[:MOST_NAMED])
+    return shown if len(things) <= MOST_NAMED else f"{shown} and {len(things) - MOST_NAMED} more"
+
+
+def _names(names: Sequence[str]) -> str:
+    return _listed(names, set_apart)
+
+
+def _ref(agent: AgentRef) -> str:
+    return set_apart(agent.text)
 
 
 def _refs(agents: Sequence[AgentRef]) -> str:
-    return _listed([agent.text for agent in agents[: MOST_NAMED + 1]]) if len(agents) <= MOST_NAMED else _cut(agents)
-
-
-def _cut(agents: Sequence[AgentRef]) -> str:
-    return f"{_listed([agent.text for agent in agents[:MOST_NAMED]])} and {len(agents) - MOST_NAMED} more"
+    return _listed(agents, _ref)
 
 
 def _agents(count: int) -> str:
@@ -54,7 +62,7 @@ def way_text(loop: Loop) -> str:
 def _component(finding: LoopComponent) -> Iterator[str]:
     hidden = f" and {outside_text(finding.hidden)}" if finding.hidden else ""
     yield f"{_agents(finding.size)} lead to each other: {_refs(finding.agents)}{hidden}"
-    yield f"events between them: {_listed([event.event for event in finding.events])}"
+    yield f"events between them: {_listed(finding.events, lambda event: set_apart(event.event))}"
     if finding.shortest is not None:
         yield f"the shortest loop has {finding.shortest.length} agents"
     if finding.beyond:
@@ -71,9 +79,8 @@ def _loop(finding: ShortestLoop) -> Iterator[str]:
 
 def _drops(finding: TriggersToDrop) -> Iterator[str]:
     count = len(finding.triggers)
-    names = _listed([f"{trigger.event} of {trigger.agent.text}" for trigger in finding.triggers[: MOST_NAMED + 1]][:MOST_NAMED])
-    more = f" and {count - MOST_NAMED} more" if count > MOST_NAMED else ""
-    yield f"without {'this trigger' if count == 1 else f'these {count} triggers'} no loop is left that you may read: {names}{more}"
+    names = _listed(finding.triggers, lambda trigger: f"{set_apart(trigger.event)} of {_ref(trigger.agent)}")
+    yield f"without {'this trigger' if count == 1 else f'these {count} triggers'} no agent that you may read is on a loop: {names}"
     yield "no fewer would do" if finding.is_smallest else f"fewer might do, but at least {finding.at_least}"
 
 
@@ -82,7 +89,7 @@ def _parts(finding: Finding) -> Iterator[str]:
         case LoopComponent():
             yield from _component(finding)
         case CrossingCompanies():
-            yield f"agents of {len(finding.companies)} companies lead to each other: {_listed(finding.companies)}"
+            yield f"agents of {len(finding.companies)} companies lead to each other: {_names(finding.companies)}"
         case ShortestLoop():
             yield from _loop(finding)
         case TriggersToDrop():
@@ -90,18 +97,18 @@ def _parts(finding: Finding) -> Iterator[str]:
         case SearchCut():
             yield f"the search for the shortest loop was cut short for {_agents(len(finding.agents))}: {_refs(finding.agents)}"
         case OwnEvent():
-            yield f"{set_apart(finding.agent.text)} hears what it emits itself, which never starts it: {_listed(finding.events)}"
+            yield f"{_ref(finding.agent)} hears what it emits itself, which never starts it: {_names(finding.events)}"
         case UnheardEmission():
-            yield f"nobody you can read hears {set_apart(finding.event)}, which {set_apart(finding.agent.text)} emits"
+            yield f"nobody you can read hears {set_apart(finding.event)}, which {_ref(finding.agent)} emits"
         case UnfedHearing():
             yield (
-                f"nobody you can read emits {set_apart(finding.event)}, which starts {set_apart(finding.agent.text)};"
+                f"nobody you can read emits {set_apart(finding.event)}, which starts {_ref(finding.agent)};"
                 " it may come from outside"
             )
         case NearMiss():
             yield (
-                f"nobody you can read emits {set_apart(finding.event)}, which starts {set_apart(finding.agent.text)},"
-                f" but a name like it is emitted: {_listed(finding.similar)}"
+                f"nobody you can read emits {set_apart(finding.event)}, which starts {_ref(finding.agent)},"
+                f" but a name like it is emitted: {_names(finding.similar)}"
             )
 
 

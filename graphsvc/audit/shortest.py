@@ -57,6 +57,63 @@ def _reach(agent, distance, distances, reached, count, starts, values, pushed, e
 
 
 @numba.njit(cache=True, nogil=True)
+def _follow_back(behind_starts, behind, distances, reached, levels, length, layers, seen, passes):
+    """On from where the two sides met, back towards the root inside what the forward side reached, telling the way to the root."""
+    size = 0
+    for agent in reached:
+        if distances[1, agent] == levels[1] and distances[0, agent] == levels[0]:
+            layers[0, size] = agent
+            size += 1
+    now = 0
+    for back in range(levels[1] + 1, length):
+        next_size = 0
+        for at in range(size):
+            agent = layers[now, at]
+            for i in range(behind_starts[agent], behind_starts[agent + 1]):
+                event = behind[i]
+                if seen[event] == passes:
+                    continue
+                seen[event] = passes
+                for j in range(behind_starts[event], behind_starts[event + 1]):
+                    emitter = behind[j]
+                    if distances[0, emitter] == length - back and distances[1, emitter] == -1:
+                        distances[1, emitter] = back
+                        layers[1 - now, next_size] = emitter
+                        next_size += 1
+        now = 1 - now
+        size = next_size
+
+
+@numba.njit(cache=True, nogil=True)
+def _step_ahead(ahead_starts, ahead, distances, distance, readable, layer, next_layer, seen, passes):
+    """Of the agents next to a layer that are this far from the root: the first readable one by name, else all hidden ones. Returns
+    how many stand in the next layer, and the readable one or HIDDEN."""
+    best = HIDDEN
+    size = 0
+    for agent in layer:
+        for i in range(ahead_starts[agent], ahead_starts[agent + 1]):
+            event = ahead[i]
+            if seen[event] == passes:
+                continue
+            seen[event] = passes
+            for j in range(ahead_starts[event], ahead_starts[event + 1]):
+                listener = ahead[j]
+                if distances[listener] != distance or seen[listener] == passes:
+                    continue
+                seen[listener] = passes
+                if readable[listener]:
+                    if best == HIDDEN or listener < best:
+                        best = listener
+                elif best == HIDDEN:
+                    next_layer[size] = listener
+                    size += 1
+    if best == HIDDEN:
+        return size, best
+    next_layer[0] = best
+    return 1, best
+
+
+@numba.njit(cache=True, nogil=True)
 def _search(ahead_starts, ahead, behind_starts, behind, readable, asked, max_length, max_visits):
     nodes = ahead_starts.size - 1
     agents = readable.size
@@ -64,8 +121,7 @@ def _search(ahead_starts, ahead, behind_starts, behind, readable, asked, max_len
     pushed = np.zeros((2, nodes), np.bool_)  # events that a side has in one of its levels
     reached = np.empty((2, agents), np.int32)
     events = np.empty((2, nodes - agents), np.int32)
-    layer = np.empty(agents, np.int32)
-    other = np.empty(agents, np.int32)
+    layers = np.empty((2, agents), np.int32)
     seen = np.zeros(nodes, np.int64)  # the last pass that looked at this node
     passes = 0
     lengths = np.zeros(asked.size, np.int32)
@@ -89,101 +145,63 @@ def _search(ahead_starts, ahead, behind_starts, behind, readable, asked, max_len
             costs[side] = cost
         length = 0
         while length == 0:
-            if levels[0] == 0 or levels[1] == 0:
-                side = levels[0]  # each goes once at first: then all loops of up to both levels together have been met
-            else:
-                side = 0 if costs[0] <= costs[1] else 1
+            # Each side goes once at first: from then on, every loop of up to both sides' levels together has been met.
+            turn = levels[0] if levels[0] == 0 or levels[1] == 0 else np.int64(costs[1] < costs[0])
             if levels[0] + levels[1] + 1 > max_length:
                 length = BEYOND
                 break
-            if visits + costs[side] > max_visits:
+            if visits + costs[turn] > max_visits:
                 length = CUT
                 break
-            visits += costs[side]
-            costs[side] = 0
-            starts, values = (ahead_starts, ahead) if side == 0 else (behind_starts, behind)
-            levels[side] += 1
-            first, last = event_done[side], event_counts[side]
-            event_done[side] = last
+            visits += costs[turn]
+            costs[turn] = 0
+            starts, values = (ahead_starts, ahead) if turn == 0 else (behind_starts, behind)
+            levels[turn] += 1
+            first, last = event_done[turn], event_counts[turn]
+            event_done[turn] = last
             for at in range(first, last):
-                event = events[side, at]
+                event = events[turn, at]
                 for i in range(starts[event], starts[event + 1]):
                     agent = values[i]
-                    if distances[side, agent] == -1:
-                        if distances[1 - side, agent] != -1:
+                    if distances[turn, agent] == -1:
+                        if distances[1 - turn, agent] != -1:
                             length = levels[0] + levels[1]
-                        counts[side], event_counts[side], read, cost = _reach(
+                        counts[turn], event_counts[turn], read, cost = _reach(
                             agent,
-                            levels[side],
-                            distances[side],
-                            reached[side],
-                            counts[side],
+                            levels[turn],
+                            distances[turn],
+                            reached[turn],
+                            counts[turn],
                             starts,
                             values,
-                            pushed[side],
-                            events[side],
-                            event_counts[side],
+                            pushed[turn],
+                            events[turn],
+                            event_counts[turn],
                         )
                         visits += read
-                        costs[side] += cost
+                        costs[turn] += cost
         lengths[number] = length
         if length > 0:
-            # Inside what the forward side reached, on from where the two met, back towards the root.
-            size = 0
-            for at in range(counts[1]):
-                agent = reached[1, at]
-                if distances[1, agent] == levels[1] and distances[0, agent] == levels[0]:
-                    layer[size] = agent
-                    size += 1
-            passes += 1
-            for back in range(levels[1] + 1, length):
-                next_size = 0
-                for at in range(size):
-                    for i in range(behind_starts[layer[at]], behind_starts[layer[at] + 1]):
-                        event = behind[i]
-                        if seen[event] == passes:
-                            continue
-                        seen[event] = passes
-                        for j in range(behind_starts[event], behind_starts[event + 1]):
-                            agent = behind[j]
-                            if distances[0, agent] == length - back and distances[1, agent] == -1:
-                                distances[1, agent] = back
-                                other[next_size] = agent
-                                next_size += 1
-                layer, other = other, layer
-                size = next_size
-            # Forwards: of the agents that lie on a way of this length, the first readable one by name, else all hidden ones.
             loops = _grown(loops, used + length)
             loops[used] = root if readable[root] else HIDDEN
-            layer[0] = root
+            passes += 1
+            _follow_back(behind_starts, behind, distances, reached[1, : counts[1]], levels, length, layers, seen, passes)
+            layers[0, 0] = root
             size = 1
             for step in range(1, length):
                 passes += 1
-                best = -1
-                next_size = 0
-                for at in range(size):
-                    for i in range(ahead_starts[layer[at]], ahead_starts[layer[at] + 1]):
-                        event = ahead[i]
-                        if seen[event] == passes:
-                            continue
-                        seen[event] = passes
-                        for j in range(ahead_starts[event], ahead_starts[event + 1]):
-                            agent = ahead[j]
-                            if distances[1, agent] != length - step or seen[agent] == passes:
-                                continue
-                            seen[agent] = passes
-                            if readable[agent]:
-                                if best == -1 or agent < best:
-                                    best = agent
-                            elif best == -1:
-                                other[next_size] = agent
-                                next_size += 1
-                if best != -1:
-                    other[0] = best
-                    next_size = 1
+                size, best = _step_ahead(
+                    ahead_starts,
+                    ahead,
+                    distances[1],
+                    length - step,
+                    readable,
+                    layers[(step - 1) % 2, :size],
+                    layers[step % 2],
+                    seen,
+                    passes,
+                )
                 loops[used + step] = best
-                layer, other = other, layer
-                size = next_size
             used += length
         ends[number] = used
         for side in range(2):

@@ -31,7 +31,7 @@ class View:
 
     def agent(self, number: int) -> AgentRef:
         """The reference of an agent of the core."""
-        return self.tenant.agents[self.core.agents[number]]
+        return self.tenant.agents[int(self.core.agents[number])]
 
     def agents(self, numbers: Iterable[int]) -> tuple[AgentRef, ...]:
         """The references of agents of the core."""
@@ -39,7 +39,7 @@ class View:
 
     def event(self, node: int) -> str:
         """The name of an event node of the core."""
-        return self.tenant.events[self.core.events[node - len(self.core.agents)]]
+        return self.tenant.events[int(self.core.events[node - len(self.core.agents)])]
 
     def searched(self) -> Ints:
         """The agents of the core whose shortest loops were asked for, in order."""

@@ -16,6 +16,9 @@ from graphsvc.domain.report import Loop
 DEFAULT_MAX_LENGTH = 64
 """Most agents of the loops that an audit lists, where nothing else is said."""
 
+MAX_LENGTH = 10_000
+"""Most agents of the loops that an audit can be asked to list."""
+
 DEFAULT_AUDIT_VISITS = 100_000
 """Most incidences looked at for one agent: less than for a single check, as an audit searches from every agent of a component."""
 
@@ -32,7 +35,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a finding is about. id: never used for anything else. name: for people. meaning: in a sentence. remedy: what may be done."""
+    """What a finding is about. id: never used for anything else. meaning, remedy: what it is, and what may be done."""
 
     id: str
     name: str
@@ -120,7 +123,7 @@ RULE_OF: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLimits:
-    """max_length: most agents of the loops listed, at least 2. max_visits: most incidences looked at for one agent, at least 0.
+    """max_length: most agents of the loops listed, from 2 to MAX_LENGTH. max_visits: most incidences looked at for one agent.
 
     chain_limit: a loop with more agents is marked, as a chain stops before it comes round once.
     """
@@ -134,7 +137,10 @@ class AuditLimits:
             value = getattr(self, field)
             if value < least:
                 remedy = f"use a whole number of at least {least}"
-                raise InvalidInput([Violation(field=f"limits.{field}", reason=f"is {value}", remedy=remedy)])
+                raise InvalidInput([Violation(field=field, reason=f"is {value}", remedy=remedy)])
+        if self.max_length > MAX_LENGTH:
+            remedy = f"use a whole number of at most {MAX_LENGTH}"
+            raise InvalidInput([Violation(field="max_length", reason=f"is {self.max_length}", remedy=remedy)])
 
     def as_json(self) -> dict[str, int]:
         """The limits as JSON values."""
@@ -247,7 +253,7 @@ class LoopComponent(_Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossingCompanies(_Record):
-    """A component of several companies. component: the fingerprint of its finding. companies: of the readable agents, at least 2."""
+    """A component of several companies. component: the fingerprint of its finding. companies: of its readable agents."""
 
     rule = CROSSING_COMPANIES
     component: str

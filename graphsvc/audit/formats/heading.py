@@ -10,21 +10,20 @@ from graphsvc.domain.audit import AuditLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """For whom and of what the audit was. reader, scopes: texts, sorted; none of the second means all that the first may read.
+    """For whom and of what the audit was. reader, scopes: texts, sorted. reader: None for whatever the caller may read.
 
-    revision: of the graph, None where it came from files. software: the version of this one.
+    scopes: none for all that the reader may read. revision: of the graph, None where it came from files.
     """
 
-    reader: tuple[str, ...]
+    reader: tuple[str, ...] | None
     scopes: tuple[str, ...]
     limits: AuditLimits
     revision: int | None
-    software: str
 
     def as_json(self) -> dict[str, Any]:
-        """The heading as JSON values; the software is left out, as equal findings are to give equal bytes."""
+        """The heading as JSON values."""
         return {
-            "reader": list(self.reader),
+            "reader": None if self.reader is None else list(self.reader),
             "scopes": list(self.scopes),
             "limits": self.limits.as_json(),
             "revision": self.revision,

@@ -28,7 +28,9 @@ def _found(judged: Judged) -> str:
     element = _ELEMENTS.get(rule.level)
     if element is None:
         return _case(rule, message, f"<system-out>{escape(rule.remedy)}</system-out>")
-    return _case(rule, message, f"<{element} type={quoteattr(rule.id)} message={quoteattr(message)}>{escape(rule.remedy)}</{element}>")
+    return _case(
+        rule, message, f"<{element} type={quoteattr(rule.id)} message={quoteattr(message)}>{escape(rule.remedy)}</{element}>"
+    )
 
 
 def _suite(rule: Rule, cases: list[str]) -> Iterator[str]:
