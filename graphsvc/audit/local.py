@@ -16,7 +16,7 @@ from graphsvc.audit.shortest import Found, shortest_loops
 from graphsvc.audit.tenant import Ints, read_tenant
 from graphsvc.audit.view import View, view_of
 from graphsvc.collecting import uncollected
-from graphsvc.domain.audit import AuditLimits, Finding, Progress
+from graphsvc.domain.audit import AuditLimits, Finding, Progress, ShortestLoop
 from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import Scope
 from graphsvc.domain.redaction import Reader
@@ -25,6 +25,7 @@ PART_AGENTS = 2_048
 """Agents whose shortest loops are searched as one part."""
 
 _READ_STEP = 5_000
+_TOLD_STEP = 1_000
 
 Tell = Callable[[Progress], None]
 
@@ -118,10 +119,14 @@ def _joined(results: list[Found]) -> Found:
 
 
 def _in_words(view: View, found: Found, tell: Tell) -> Iterator[Finding]:
-    components = view.reported()
-    for done, component in enumerate(components.tolist()):
-        tell(Progress(step="describing components", done=done, total=len(components)))
-        yield from component_findings(view, component, found)
+    done, total = 0, int(np.count_nonzero(found.lengths > 0))
+    for component in view.reported().tolist():
+        for number, finding in enumerate(component_findings(view, component, found)):
+            if number % _TOLD_STEP == 0:
+                tell(Progress(step="describing loops", done=done, total=total))
+            if isinstance(finding, ShortestLoop):
+                done += len(finding.shortest_for)  # every agent with a loop is served by one of them
+            yield finding
     tell(Progress(step="looking at events", done=0, total=len(EVENT_FINDINGS)))
     for done, findings in enumerate(EVENT_FINDINGS, start=1):
         yield from findings(view)

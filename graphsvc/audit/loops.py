@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
 from graphsvc.audit.shortest import HIDDEN, Found
 from graphsvc.audit.view import View
 from graphsvc.domain.redaction import barrier_stops
@@ -56,7 +54,8 @@ def serving_loops(view: View, asked: Sequence[int], found: Found, first: int) ->
 
 
 def _shared(view: View, source: int, target: int) -> Events:
-    return tuple(np.intersect1d(view.core.ahead.row(source), view.core.behind.row(target), assume_unique=True).tolist())
+    heard = set(view.core.behind.row(target).tolist())
+    return tuple([event for event in view.core.ahead.row(source).tolist() if event in heard])
 
 
 def hop_events(view: View, around: list[int]) -> Steps:
