@@ -37,7 +37,8 @@ class Parts:
     def read(self, number: int) -> Found | None:
         """A part, or None where it is not there whole."""
         try:
-            with np.load(self._path(number), allow_pickle=False) as kept:
+            # Opened here, because the library leaves a file open that turns out to be none of its own.
+            with self._path(number).open("rb") as stream, np.load(stream, allow_pickle=False) as kept:
                 return Found(kept["lengths"], kept["ends"], kept["loops"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None

@@ -79,9 +79,8 @@ def smallest_drops(agents: Sequence[Agent], members: set[int], reader: Reader) -
 
 def _loops_left(agents: Sequence[Agent], dropped: set[tuple[str, str]], reader: Reader) -> bool:
     left = [one.without({event for ref, event in dropped if ref == one.ref}, ()) for one in agents]
-    return any(
-        len(c) > 1 and any(may_read(reader, left[i].scope) for i in c) for c in networkx.strongly_connected_components(pairs(left))
-    )
+    found = networkx.strongly_connected_components(pairs(left))
+    return any(len(c) > 1 and any(may_read(reader, left[i].scope) for i in c) for c in found)
 
 
 def drops_suffice(agents: Sequence[Agent], members: set[int], dropped: Collection[tuple[str, str]], reader: Reader) -> bool:

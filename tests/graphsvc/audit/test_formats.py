@@ -42,6 +42,8 @@ HOSTILE = (
     "%%{init: {}}%%",
 )
 
+OUR_WORDS = {"digraph", "audit", "subgraph", "cluster_0", "label", "shape", "box", "ellipse", "style", "dashed", "drop"}
+
 
 def hostile() -> list[Agent]:
     """A loop of agents and events with such names, one that hears itself, and one event that leads nowhere."""
@@ -170,9 +172,7 @@ def test_dot_labels_are_quoted() -> None:
     assert set(labels) == {*HOSTILE, *(f"acme:{name}" for name in HOSTILE)}
     # Outside of the quoted labels, nothing but our own words is left.
     rest = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
-    assert set(re.findall(r"[A-Za-z_]\w*", rest)) == set(
-        ["digraph", "audit", "subgraph", "cluster_0", "label", "shape", "box", "ellipse", "style", "dashed", "drop"]
-    ) | set(re.findall(r"\bc0[aeh]\d*\b", rest))
+    assert set(re.findall(r"[A-Za-z_]\w*", rest)) == OUR_WORDS | set(re.findall(r"\bc0[aeh]\d*\b", rest))
 
 
 @pytest.mark.promise("O-10")

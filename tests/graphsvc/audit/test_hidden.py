@@ -43,7 +43,7 @@ def test_hidden_names_scopes_and_private_events_change_no_byte(both: tuple[World
 
 
 @pytest.mark.promise("O-9", "G-16")
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(twins())
 def test_hidden_names_do_not_move_the_place_where_a_search_is_cut(both: tuple[World, World]) -> None:
     for max_visits in range(0, 60, 3):
