@@ -161,6 +161,24 @@ def test_only_components_of_the_scopes_asked_for_are_told_but_with_all_their_rea
     assert audited(agents, ["acme"], scopes=["globex"]) == []
 
 
+@pytest.mark.promise("O-9", "O-10", "G-14")
+def test_an_event_between_two_hidden_agents_is_told_of_neither() -> None:
+    # h1 leads to h2 by the event that starts me too, and h2 leads to h1 by one that nobody readable knows.
+    agents = [
+        agent("me", ["shared"], ["mine"], "acme"),
+        agent("h1", ["mine", "theirs"], ["shared"], "globex"),
+        agent("h2", ["shared"], ["theirs", "second"], "globex"),
+        agent("h3", ["second"], ["mine"], "globex"),
+    ]
+    (component,) = of_kind(audited(agents, ["acme"]), LoopComponent)
+    assert [(event.event, event.hidden_emitters, event.hidden_listeners) for event in component.events] == [
+        ("mine", False, True),
+        ("shared", True, False),
+    ]
+    (everything,) = of_kind(audited(agents), LoopComponent)
+    assert [event.event for event in everything.events] == ["mine", "second", "shared", "theirs"]
+
+
 @pytest.mark.promise("O-9")
 def test_a_component_of_hidden_agents_alone_is_not_told_of() -> None:
     agents = [agent("a", ["y"], ["x"], "globex"), agent("b", ["x"], ["y"], "globex"), agent("me", [], ["hello"], "acme")]
