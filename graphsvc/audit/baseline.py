@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from graphsvc.audit.messages import message_of
-from graphsvc.domain.audit import RULE_OF, CrossingCompanies, Finding, Level, ShortestLoop, TriggersToDrop
+from graphsvc.domain.audit import CrossingCompanies, Finding, ShortestLoop, TriggersToDrop
 from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.domain.rules import RULE_OF, Level
 
 FORM = 1
 MAX_BYTES = 64 * 1024 * 1024

@@ -32,9 +32,10 @@ from graphsvc.cli.context import Composition, composition
 from graphsvc.cli.output import COMMAND_LINE, Exit, FailOn, say, wrong
 from graphsvc.declarations.files import read_files
 from graphsvc.domain.answers import Audited
-from graphsvc.domain.audit import DEFAULT_AUDIT_VISITS, DEFAULT_MAX_LENGTH, MAX_LENGTH, AuditLimits, Level, Progress
+from graphsvc.domain.audit import DEFAULT_AUDIT_VISITS, DEFAULT_MAX_LENGTH, MAX_LENGTH, AuditLimits, Progress
 from graphsvc.domain.names import Scope, parse_scope
 from graphsvc.domain.redaction import EVERYTHING, Reader, reader_of
+from graphsvc.domain.rules import Level
 
 AUDITED = "Declarations: .jsonl, .ndjson, .parquet, .yaml or .yml; - for JSON lines on standard input. None with --url or --server."
 MOST_VISITS = 2**53 - 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphsvc.domain.audit import (
-    RULE_OF,
     AuditLimits,
     CrossingCompanies,
     EventEnds,
@@ -22,6 +21,7 @@ from graphsvc.domain.audit import (
     UnheardEmission,
 )
 from graphsvc.domain.names import AgentRef
+from graphsvc.domain.rules import RULE_OF
 from graphsvc.rpc.convert import Unreadable, agent_from_proto, agent_to_proto, loop_from_proto, loop_to_proto
 from graphsvc.v1 import graph_pb2 as pb
 

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 from graphsvc.audit.baseline import Judged
 from graphsvc.audit.formats.heading import Heading
 from graphsvc.audit.messages import message_of
-from graphsvc.domain.audit import RULES, Level, Rule
+from graphsvc.domain.rules import RULES, Level, Rule
 
 # Advice fails nothing; what was not looked at is an error, as JUnit has it, and no failure.
 _ELEMENTS = {Level.LOOP: "failure", Level.SELF: "failure", Level.NOTICE: "failure", Level.DOUBT: "error"}

@@ -10,7 +10,7 @@ from typing import Any
 from graphsvc.audit.baseline import Judged
 from graphsvc.audit.formats.heading import Heading
 from graphsvc.audit.messages import message_of
-from graphsvc.domain.audit import RULES, Level
+from graphsvc.domain.rules import RULES, Level
 
 FORM = 1
 """Grows when the JSON changes its meaning."""

@@ -9,19 +9,10 @@ from typing import Any
 from graphsvc.audit.baseline import Acceptance, Judged
 from graphsvc.audit.formats.heading import Heading
 from graphsvc.audit.messages import message_of
-from graphsvc.domain.audit import (
-    RULES,
-    CrossingCompanies,
-    Finding,
-    Level,
-    LoopComponent,
-    Rule,
-    SearchCut,
-    ShortestLoop,
-    TriggersToDrop,
-)
+from graphsvc.domain.audit import CrossingCompanies, Finding, LoopComponent, SearchCut, ShortestLoop, TriggersToDrop
 from graphsvc.domain.names import AgentRef
 from graphsvc.domain.report import Loop
+from graphsvc.domain.rules import RULES, Level, Rule
 from graphsvc.domain.wording import hidden_agent
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -13,7 +13,6 @@ from graphsvc.audit.local import audit
 from graphsvc.audit.tenant import read_tenant
 from graphsvc.declarations.generator import Shape, generate
 from graphsvc.domain.audit import (
-    RULES,
     AuditLimits,
     CrossingCompanies,
     LoopComponent,
@@ -26,6 +25,7 @@ from graphsvc.domain.audit import (
     UnheardEmission,
 )
 from graphsvc.domain.redaction import EVERYTHING
+from graphsvc.domain.rules import RULES
 from tests.graphsvc.audit import oracle
 from tests.graphsvc.audit.auditing import as_bytes, audited, of_kind
 from tests.oracle import Agent, agent, may_read

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from graphsvc.domain.audit import RULES
+from graphsvc.domain.rules import RULES
 from tests.graphsvc.cli.running import run
 
 ROOT = Path(__file__).parents[3]
