@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsvc.domain.canonical import digest_of
 from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import AgentRef, Scope
 from graphsvc.domain.redaction import Reader
@@ -91,8 +91,13 @@ class Tenant:
     @cached_property
     def digest(self) -> str:
         """SHA-256 in hexadecimal over the whole graph."""
-        arrays = (self.emits.starts, self.emits.values, self.hears.starts, self.hears.values, self.guarded)
-        return digest_of([[agent.text for agent in self.agents], self.events, *[array.tolist() for array in arrays]])
+        digest = sha256()
+        for names in ((agent.text for agent in self.agents), self.events):
+            # No name has a line end in it.
+            digest.update("\n".join([*names, ""]).encode() + b"\n")
+        for numbers in (self.emits.starts, self.emits.values, self.hears.starts, self.hears.values, self.guarded):
+            digest.update(np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
 
 
 class _Reading:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +34,7 @@ from graphsvc.cli.context import Composition, composition
 from graphsvc.cli.output import COMMAND_LINE, Exit, FailOn, say, wrong
 from graphsvc.declarations.files import read_files
 from graphsvc.domain.answers import Audited
-from graphsvc.domain.audit import DEFAULT_AUDIT_VISITS, DEFAULT_MAX_LENGTH, MAX_LENGTH, AuditLimits, Progress
+from graphsvc.domain.audit import DEFAULT_AUDIT_VISITS, DEFAULT_MAX_LENGTH, MAX_LENGTH, AuditLimits, Finding, Progress
 from graphsvc.domain.names import Scope, parse_scope
 from graphsvc.domain.redaction import EVERYTHING, Reader, reader_of
 from graphsvc.domain.rules import Level
@@ -51,11 +53,11 @@ _LEVELS = {
 
 
 @contextmanager
-def _progress() -> Iterator[Tell]:
-    """Shows on standard error how far an audit is, where that is a terminal."""
+def _progress() -> Iterator[tuple[Tell, Callable[[], None]]]:
+    """Shows on standard error how far an audit is, where that is a terminal; the second function ends that."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda _: None
+        yield lambda _: None, lambda: None
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bar(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
@@ -64,7 +66,7 @@ def _progress() -> Iterator[Tell]:
         def tell(progress: Progress) -> None:
             bar.update(task, description=progress.step, completed=progress.done, total=progress.total)
 
-        yield tell
+        yield tell, bar.stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,12 @@ def _accepting(path: Path | None, owner: str | None, reason: str | None, expires
         reason=check_text(reason, "--reason", COMMAND_LINE),
         expires=parse_day(expires, "--expires", COMMAND_LINE),
     )
+
+
+def _begun(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The same findings, the first of them looked for at once: what goes wrong until then leaves nothing half printed."""
+    first = list(islice(findings, 1))
+    return chain(first, findings)
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -257,14 +265,17 @@ def _run(
 ) -> Exit:
     ending = _Ending(fail_on)
     entries: list[Acceptance] = []
-    with _progress() as tell, _findings(asked, opens, tell) as audited:
+    with _progress() as (tell, finish), _findings(asked, opens, tell) as audited:
+        findings = _begun(audited.findings)
+        if sys.stdout.isatty():
+            finish()  # the findings now show how far it is, and a bar would stand between them
         heading = Heading(
             reader=None if asked.reader is None else tuple(sorted(scope.text for scope in asked.reader.scopes)),
             scopes=tuple(sorted(scope.text for scope in asked.scopes)),
             limits=audited.limits,
             revision=audited.revision,
         )
-        judged = ending.note(baseline.judge(audited.findings))
+        judged = ending.note(baseline.judge(findings))
         if accepting:
             judged = accepting.keep(judged, entries)
         _print(writer(form)(heading, judged))

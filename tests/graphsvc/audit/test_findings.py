@@ -24,7 +24,8 @@ from graphsvc.domain.audit import (
     UnfedHearing,
     UnheardEmission,
 )
-from graphsvc.domain.redaction import EVERYTHING
+from graphsvc.domain.names import parse_scope
+from graphsvc.domain.redaction import EVERYTHING, barrier_stops
 from graphsvc.domain.rules import RULES
 from tests.graphsvc.audit import oracle
 from tests.graphsvc.audit.auditing import as_bytes, audited, of_kind
@@ -74,6 +75,14 @@ def test_every_agent_on_a_loop_lies_on_a_shortest_one_that_is_listed(world: Worl
             if served[one.ref].shortest_for[0].text == one.ref:
                 # The first of those it serves asked for it, and so has the first by name of all its shortest loops.
                 assert turned == wanted[0]
+    by_ref = {one.ref: one for one in world.published}
+    for found in of_kind(findings, ShortestLoop):
+        ends = [None if one is None else by_ref[one.text] for one in found.loop.agents]
+        for source, target, hop in zip(ends, ends[1:] + ends[:1], found.loop.hops, strict=True):
+            stops = (
+                source is not None and target is not None and barrier_stops(parse_scope(source.scope), parse_scope(target.scope))
+            )
+            assert hop.barrier is (stops and source is not None and source.guarded.issuperset(hop.events or ()))
     for component in of_kind(findings, LoopComponent):
         lengths = [served[one.text].loop.length for one in component.agents]
         assert component.shortest is not None
