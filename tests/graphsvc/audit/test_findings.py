@@ -24,9 +24,12 @@ from graphsvc.domain.audit import (
     UnfedHearing,
     UnheardEmission,
 )
+from graphsvc.domain.limits import Limits
 from graphsvc.domain.names import parse_scope
 from graphsvc.domain.redaction import EVERYTHING, barrier_stops
 from graphsvc.domain.rules import RULES
+from graphsvc.kernels import jit
+from graphsvc.service import check_files
 from tests.graphsvc.audit import oracle
 from tests.graphsvc.audit.auditing import as_bytes, audited, of_kind
 from tests.oracle import Agent, agent, may_read
@@ -281,6 +284,25 @@ def test_components_of_made_catalogues_are_those_of_the_graph_of_pairs(shape: Sh
     assert got == {frozenset(number[plain[i].ref] for i in members) for members in wanted if len(members) > 1}
     sizes = np.diff(core.starts).tolist()
     assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.promise("O-9")
+@pytest.mark.parametrize("shape", [Shape.TENANT, Shape.GIANT, Shape.HUBS, Shape.PIPELINES])
+def test_a_loop_that_an_audit_lists_for_an_agent_is_the_first_that_a_check_of_it_finds(shape: Shape) -> None:
+    versions = list(generate(shape, 700, 4).versions())
+    limits = AuditLimits(max_visits=10_000_000, max_length=500)
+    found = of_kind(list(audit(versions, EVERYTHING, limits=limits)), ShortestLoop)
+    listed = {one: finding for finding in found for one in finding.shortest_for}
+    for report in check_files(versions, None, EVERYTHING, Limits(max_loops=1), jit.search):
+        loops = [loop for loop in report.loops if not loop.is_self]
+        assert bool(loops) is (report.agent in listed)
+        if loops and listed[report.agent].shortest_for[0] == report.agent:
+            loop = listed[report.agent].loop
+            at = loop.agents.index(report.agent)
+            assert loop.agents[at:] + loop.agents[:at] == loops[0].agents
+            assert loop.hops[at:] + loop.hops[:at] == loops[0].hops
+        elif loops:
+            assert listed[report.agent].loop.length == loops[0].length
 
 
 @pytest.mark.promise("O-9")
