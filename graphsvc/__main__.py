@@ -252,6 +252,7 @@ def _from(module: str) -> Callable[[typer.Typer], None]:
 COMMANDS: Mapping[str, Callable[[typer.Typer], None]] = {
     "serve": lambda app: serve.register(app, _flags(), run_server),
     "check": _from("check"),
+    "audit": _from("audit"),
     "import": _from("import_"),
     "export": _from("export"),
     "generate": _from("generate"),

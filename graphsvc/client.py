@@ -19,7 +19,8 @@ import grpc
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from graphsvc.declarations.manifest import Manifest, manifest_schema, parse_manifests
-from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Sizes, Status
+from graphsvc.domain.answers import Audited, Description, Imported, Neighbour, Published, Retired, Sizes, Status
+from graphsvc.domain.audit import AuditLimits, Finding, Progress
 from graphsvc.domain.errors import (
     AccessDenied,
     GraphError,
@@ -40,7 +41,7 @@ from graphsvc.domain.names import AgentRef, Scope, normalise, parse_agent, parse
 from graphsvc.domain.redaction import EVERYTHING, Reader, reader_of
 from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
 from graphsvc.domain.wording import Language, display_names, path_text, report_text, unanswered_line, warning_lines
-from graphsvc.rpc import convert
+from graphsvc.rpc import convert, convert_audit
 from graphsvc.rpc.convert import Unreadable
 from graphsvc.rpc.status import ServiceFault, Unanswered, error_from
 from graphsvc.v1 import graph_pb2 as pb
@@ -51,11 +52,14 @@ __all__ = [
     "AccessDenied",
     "AgentRef",
     "AgentVersion",
+    "AuditLimits",
+    "Audited",
     "BreakingSet",
     "ClientTls",
     "Declaration",
     "Description",
     "Emit",
+    "Finding",
     "Grant",
     "GraphClient",
     "GraphError",
@@ -70,6 +74,7 @@ __all__ = [
     "Neighbour",
     "Notice",
     "Overloaded",
+    "Progress",
     "Published",
     "Reader",
     "Report",
@@ -108,6 +113,9 @@ __all__ = [
 DEADLINE_S = 10.0
 IMPORT_DEADLINE_S = 300.0
 """An import or export moves a whole graph and takes longer than a question about one agent."""
+
+AUDIT_DEADLINE_S = 3_600.0
+"""An audit searches from every agent that lies on a loop."""
 
 Token = str | Callable[[], str] | None
 T = TypeVar("T")
@@ -225,6 +233,32 @@ class GraphClient:
             first = next(stream)
         return first.revision, _versions(first, stream)
 
+    def audit(
+        self,
+        reader: Reader | None = None,
+        scopes: Iterable[Scope] = (),
+        limits: AuditLimits | None = None,
+        *,
+        tell: Callable[[Progress], None] | None = None,
+        deadline_s: float = AUDIT_DEADLINE_S,
+    ) -> Audited:
+        """The findings of an audit as they come, and the revision it is of. tell: called with what the service is doing.
+
+        limits: their chain limit is the service's. What is found is complete only once the findings have ended without an error;
+        closing them ends the audit.
+        """
+        limits = limits or AuditLimits()
+        request = pb.AuditLoopsRequest(
+            reader=_scopes(reader),
+            scopes=[scope.text for scope in scopes],
+            max_length=limits.max_length,
+            max_visits=limits.max_visits,
+        )
+        stream = self._stub.AuditLoops(request, timeout=deadline_s, metadata=self._metadata())
+        with _told():
+            first = next(stream)
+        return Audited(first.revision, convert_audit.limits_from_proto(first.limits), _findings(stream, tell))
+
     def describe(
         self,
         agent: AgentRef,
@@ -284,3 +318,24 @@ def _versions(first: pb.ExportVersionsResponse, rest: Iterator[pb.ExportVersions
     with _told():
         for message in rest:
             yield from map(convert.version_from_proto, message.versions)
+
+
+def _findings(stream: Any, tell: Callable[[Progress], None] | None) -> Iterator[Finding]:
+    found = 0
+    try:
+        with _told():
+            for message in stream:
+                part = convert_audit.part_from_proto(message)
+                if isinstance(part, Progress):
+                    if tell:
+                        tell(part)
+                elif isinstance(part, int):
+                    if part != found:
+                        raise Unreadable(f"the audit found {part}, of which {found} came")
+                    return
+                else:
+                    found += 1
+                    yield part
+        raise Unreadable("the audit ended before it had said that it found everything")
+    finally:
+        stream.cancel()

@@ -215,8 +215,11 @@ class GraphService:
             raise VersionConflict(version.agent.text, version.number)
         return None
 
-    def export(self, reader: Reader, scopes: Sequence[Scope] = ()) -> tuple[int, Iterator[AgentVersion]]:
+    def export(
+        self, reader: Reader, scopes: Sequence[Scope] = (), *, at_least_revision: int = 0
+    ) -> tuple[int, Iterator[AgentVersion]]:
         """The revision, and every published version of these scopes (of all where none is given) that the reader may read."""
+        self._reach(at_least_revision)
         asked = scopes or [Scope()]
         with self._lock.reading():
             revision, listed = self._graph.revision, self._graph.agents()

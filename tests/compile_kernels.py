@@ -5,6 +5,7 @@ It takes half a minute of work, which each worker and each server under test wou
 
 from __future__ import annotations
 
+from graphsvc.audit.local import audit
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, declare
 from graphsvc.domain.names import parse_agent
@@ -19,6 +20,8 @@ def main() -> None:
     service.import_versions([other])
     service.check(parse_agent("acme:developer"), declare(["code.pushed"], ["review.done"]), EVERYTHING)
     service.close()
+    loop = [other, AgentVersion(parse_agent("acme:developer"), 1, declare(["code.pushed"], ["review.done"]))]
+    assert list(audit(loop, EVERYTHING))
 
 
 if __name__ == "__main__":

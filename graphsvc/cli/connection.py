@@ -10,13 +10,15 @@ from typing import Annotated, Protocol
 
 import typer
 
+from graphsvc.audit.local import Tell, audit
 from graphsvc.cli.context import Composition
 from graphsvc.cli.output import wrong
 from graphsvc.client import ClientTls, GraphClient
-from graphsvc.domain.answers import Imported
+from graphsvc.domain.answers import Audited, Imported
+from graphsvc.domain.audit import AuditLimits
 from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import Scope
-from graphsvc.domain.redaction import EVERYTHING
+from graphsvc.domain.redaction import EVERYTHING, Reader
 from graphsvc.service import GraphService
 
 Server = Annotated[str | None, typer.Option(help="Address of a running service.", metavar="HOST:PORT", show_default=False)]
@@ -61,13 +63,18 @@ def _tls(tls: bool, ca: Path | None, certificate: Path | None, key: Path | None)
 
 
 class Target(Protocol):
-    """A graph to load into and to read from; `GraphClient` is one."""
+    """A graph to load into, to read from and to audit."""
 
     def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
         """Store all of the versions or none."""
 
     def export(self, scopes: Sequence[Scope]) -> tuple[int, Iterator[AgentVersion]]:
         """The published versions of these scopes, or all, and the revision they were read at."""
+
+    def audit(
+        self, reader: Reader | None, scopes: Sequence[Scope], limits: AuditLimits, *, folder: Path | None, tell: Tell
+    ) -> Audited:
+        """What an audit for the reader finds, for all that may be read where there is none; see `graphsvc.audit.local.audit`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,33 @@ class _Opened:
 
     def export(self, scopes: Sequence[Scope]) -> tuple[int, Iterator[AgentVersion]]:
         return self.service.export(EVERYTHING, scopes)
+
+    def audit(
+        self, reader: Reader | None, scopes: Sequence[Scope], limits: AuditLimits, *, folder: Path | None, tell: Tell
+    ) -> Audited:
+        revision, versions = self.service.export(EVERYTHING)
+        found = audit(versions, reader or EVERYTHING, scopes=scopes, limits=limits, folder=folder, tell=tell)
+        return Audited(revision, limits, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """A running service, which reads no more than its caller may."""
+
+    client: GraphClient
+
+    def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
+        return self.client.import_versions(versions)
+
+    def export(self, scopes: Sequence[Scope]) -> tuple[int, Iterator[AgentVersion]]:
+        return self.client.export(scopes)
+
+    def audit(
+        self, reader: Reader | None, scopes: Sequence[Scope], limits: AuditLimits, *, folder: Path | None, tell: Tell
+    ) -> Audited:
+        if folder is not None:
+            raise wrong("--resume", "is given with --server", "leave it out: the service does the work")
+        return self.client.audit(reader, scopes, limits, tell=tell)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +133,15 @@ class Flags:
         """Refuse anything but one graph, and flags of a service without a service. Raises InvalidInput."""
         if (self.server is None) is (self.store is None):
             raise wrong("--server", "and --store are both given or both missing", "give one of the two")
+        if self.store is not None:
+            self.check_unused()
+
+    def check_unused(self) -> None:
+        """Refuse flags of a service where there is none. Raises InvalidInput."""
         for flag in ("token_file", "tls", "tls_ca", "tls_certificate", "tls_key"):
-            if self.store is not None and getattr(self, flag):
-                raise wrong(f"--{flag.replace('_', '-')}", "is given with --store", "leave it out, or name a service with --server")
+            if getattr(self, flag):
+                reason, remedy = "is given without --server", "leave it out, or name a service with --server"
+                raise wrong(f"--{flag.replace('_', '-')}", reason, remedy)
 
     @contextmanager
     def target(self, opens: Composition, *, create: bool) -> Iterator[Target]:
@@ -113,4 +153,4 @@ class Flags:
         elif self.server is not None:
             tls = _tls(self.tls, self.tls_ca, self.tls_certificate, self.tls_key)
             with GraphClient(self.server, token=_token(self.token_file), tls=tls) as client:
-                yield client
+                yield _Served(client)

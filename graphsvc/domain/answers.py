@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from graphsvc.domain.audit import AuditLimits, Finding
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import AgentRef
@@ -75,3 +77,14 @@ class Status:
     default_limits: Limits
     ceilings: Limits
     sizes: Sizes | None
+
+
+class Audited(NamedTuple):
+    """What an audit finds, as it finds it. revision: of the graph it is made of, None where that came from files.
+
+    limits: those it works under.
+    """
+
+    revision: int | None
+    limits: AuditLimits
+    findings: Iterator[Finding]

@@ -93,6 +93,16 @@ def _isolated(text: str, language: Language) -> str:
     return f"{_FIRST_STRONG}{text}{_POP}" if _mixes_directions(text, language) else text
 
 
+def set_apart(text: str) -> str:
+    """A name as it stands in an English sentence: between isolates where its letters could move their neighbours."""
+    return _isolated(text, Language.ENGLISH)
+
+
+def hidden_agent(language: Language = Language.ENGLISH) -> str:
+    """What a hidden agent is called."""
+    return _TEXTS[language]["hidden"]
+
+
 def _say(language: Language, key: str, **names: str | int) -> str:
     shown = {name: value if isinstance(value, int) else _isolated(value, language) for name, value in names.items()}
     return _TEXTS[language][key].format(**shown)

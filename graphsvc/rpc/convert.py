@@ -134,12 +134,20 @@ def _write_loop(message: pb.Loop, loop: Loop) -> None:
     message.over_chain_limit = loop.over_chain_limit
 
 
+def loop_to_proto(loop: Loop) -> pb.Loop:
+    """A loop for the wire."""
+    message = pb.Loop()
+    _write_loop(message, loop)
+    return message
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _hop(events: tuple[str, ...] | None, barrier: bool) -> Hop:
     return Hop(events, barrier)
 
 
-def _loop_from_proto(message: pb.Loop) -> Loop:
+def loop_from_proto(message: pb.Loop) -> Loop:
+    """A loop of an answer."""
     return Loop(
         agents=tuple([agent_from_proto(place.agent) if place.HasField("agent") else None for place in message.agents]),
         hops=tuple([_hop(None if hop.hidden else tuple(hop.events), hop.barrier) for hop in message.hops]),
@@ -195,7 +203,7 @@ def report_from_proto(message: pb.Report) -> Report:
         agent=agent_from_proto(message.agent),
         verification=verification,
         proof=_PROOF_NAMED[message.proof],
-        loops=tuple(map(_loop_from_proto, message.loops)),
+        loops=tuple(map(loop_from_proto, message.loops)),
         notices=tuple(map(_notice_from_proto, message.notices)),
         limits=limits_from_proto(message.limits),
         visits=message.visits if message.HasField("visits") else None,

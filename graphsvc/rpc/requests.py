@@ -8,6 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
+from graphsvc.domain.audit import DEFAULT_AUDIT_VISITS, DEFAULT_MAX_LENGTH, AuditLimits
 from graphsvc.domain.errors import InvalidInput, Violation
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, check_number, declare
@@ -193,6 +194,34 @@ def question_of(request: pb.DescribeAgentRequest) -> Question:
             page_token=request.page_token,
             at_least_revision=faults.read(lambda: _not_negative(request.at_least_revision, "at_least_revision")),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuestion:
+    """An AuditLoopsRequest. limits: as asked, before the server's ceilings."""
+
+    reader: tuple[Scope, ...]
+    scopes: tuple[Scope, ...]
+    limits: AuditLimits
+    at_least_revision: int
+
+
+def audit_of(request: pb.AuditLoopsRequest) -> AuditQuestion:
+    """Raises InvalidInput with every violation found."""
+    with AllFaults() as faults:
+        return AuditQuestion(
+            reader=faults.read(lambda: scopes_of(request.reader, "reader")),
+            scopes=faults.read(lambda: scopes_of(request.scopes, "scopes")),
+            limits=faults.read(lambda: _audit_limits(request)),
+            at_least_revision=faults.read(lambda: _not_negative(request.at_least_revision, "at_least_revision")),
+        )
+
+
+def _audit_limits(request: pb.AuditLoopsRequest) -> AuditLimits:
+    return AuditLimits(
+        max_length=request.max_length if request.HasField("max_length") else DEFAULT_MAX_LENGTH,
+        max_visits=request.max_visits if request.HasField("max_visits") else DEFAULT_AUDIT_VISITS,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

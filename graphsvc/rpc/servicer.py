@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import grpc
 
-from graphsvc.rpc import convert, requests
+from graphsvc.audit.apart import audit_apart
+from graphsvc.domain.audit import Progress
+from graphsvc.domain.redaction import EVERYTHING
+from graphsvc.rpc import convert, convert_audit, requests
 from graphsvc.rpc.calls import current
 from graphsvc.rpc.requests import ImportLimits
 from graphsvc.telemetry import Telemetry
@@ -91,6 +95,31 @@ class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
             yield pb.ExportVersionsResponse(versions=chunk, revision=call.revision)
         if empty:
             yield pb.ExportVersionsResponse(revision=call.revision)
+
+    def AuditLoops(self, request: pb.AuditLoopsRequest, context: grpc.ServicerContext) -> Iterator[pb.AuditLoopsResponse]:  # noqa: N802
+        """What an audit finds, as it finds it, in a process of its own; it ends with the call."""
+        asked, call = requests.audit_of(request), current()
+        reader = call.caller.reader_for(asked.reader)
+        status = self.service.status(reader)
+        limits = replace(
+            asked.limits,
+            max_visits=min(asked.limits.max_visits, status.ceilings.max_visits),
+            chain_limit=status.default_limits.chain_limit,
+        )
+        revision, versions = self.service.export(EVERYTHING, at_least_revision=asked.at_least_revision)
+        call.revision = revision
+
+        def goes_on() -> bool:
+            call.check_deadline()
+            return context.is_active()
+
+        with closing(audit_apart(versions, reader, asked.scopes, limits, goes_on)) as parts:
+            yield pb.AuditLoopsResponse(revision=revision, limits=convert_audit.limits_to_proto(limits))
+            found = 0
+            for part in parts:
+                found += not isinstance(part, Progress)
+                yield convert_audit.part_to_proto(part, revision)
+        yield pb.AuditLoopsResponse(revision=revision, end=pb.AuditEnd(findings=found))
 
     def DescribeAgent(self, request: pb.DescribeAgentRequest, context: grpc.ServicerContext) -> pb.DescribeAgentResponse:  # noqa: N802, ARG002
         """One agent and its neighbours."""

@@ -926,6 +926,605 @@ class DescribeAgentResponse(_message.Message):
 Global___DescribeAgentResponse: _TypeAlias = DescribeAgentResponse  # noqa: Y015
 
 @_typing.final
+class AuditLoopsRequest(_message.Message):
+    """Asks for an audit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    READER_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    MAX_LENGTH_FIELD_NUMBER: _builtins.int
+    MAX_VISITS_FIELD_NUMBER: _builtins.int
+    AT_LEAST_REVISION_FIELD_NUMBER: _builtins.int
+    max_length: _builtins.int
+    """Most agents of the loops listed; 64 where absent, at least 2."""
+    max_visits: _builtins.int
+    """Most incidences looked at for one agent; 100 000 where absent, lowered to the server's ceiling for visits."""
+    at_least_revision: _builtins.int
+    """Audit at this revision or a later one; 0 for any."""
+    @_builtins.property
+    def reader(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Scopes to audit for, as in CheckVersionRequest."""
+
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Only agents of these scopes; everything that the reader may read where empty."""
+
+    def __init__(
+        self,
+        *,
+        reader: _abc.Iterable[_builtins.str] | None = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+        max_length: _builtins.int | None = ...,
+        max_visits: _builtins.int | None = ...,
+        at_least_revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_length", b"_max_length", "_max_visits", b"_max_visits", "max_length", b"max_length", "max_visits", b"max_visits"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_length", b"_max_length", "_max_visits", b"_max_visits", "at_least_revision", b"at_least_revision", "max_length", b"max_length", "max_visits", b"max_visits", "reader", b"reader", "scopes", b"scopes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_length: _TypeAlias = _typing.Literal["max_length"]  # noqa: Y015
+    _WhichOneofArgType__max_length: _TypeAlias = _typing.Literal["_max_length", b"_max_length"]  # noqa: Y015
+    _WhichOneofReturnType__max_visits: _TypeAlias = _typing.Literal["max_visits"]  # noqa: Y015
+    _WhichOneofArgType__max_visits: _TypeAlias = _typing.Literal["_max_visits", b"_max_visits"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_length) -> _WhichOneofReturnType__max_length | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_visits) -> _WhichOneofReturnType__max_visits | None: ...
+
+Global___AuditLoopsRequest: _TypeAlias = AuditLoopsRequest  # noqa: Y015
+
+@_typing.final
+class AuditLoopsResponse(_message.Message):
+    """A part of an audit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    FINDING_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The revision of the graph that is audited; the same in all parts."""
+    @_builtins.property
+    def limits(self) -> Global___AppliedAuditLimits:
+        """The limits that the audit works under; the first part."""
+
+    @_builtins.property
+    def progress(self) -> Global___AuditProgress:
+        """How far the audit is."""
+
+    @_builtins.property
+    def finding(self) -> Global___AuditFinding:
+        """Something found."""
+
+    @_builtins.property
+    def end(self) -> Global___AuditEnd:
+        """The audit has found everything; a stream that ends without this was cut."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        limits: Global___AppliedAuditLimits | None = ...,
+        progress: Global___AuditProgress | None = ...,
+        finding: Global___AuditFinding | None = ...,
+        end: Global___AuditEnd | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "finding", b"finding", "limits", b"limits", "part", b"part", "progress", b"progress"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "finding", b"finding", "limits", b"limits", "part", b"part", "progress", b"progress", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["limits", "progress", "finding", "end"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___AuditLoopsResponse: _TypeAlias = AuditLoopsResponse  # noqa: Y015
+
+@_typing.final
+class AppliedAuditLimits(_message.Message):
+    """The limits of an audit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAX_LENGTH_FIELD_NUMBER: _builtins.int
+    MAX_VISITS_FIELD_NUMBER: _builtins.int
+    CHAIN_LIMIT_FIELD_NUMBER: _builtins.int
+    max_length: _builtins.int
+    """Most agents of the loops listed."""
+    max_visits: _builtins.int
+    """Most incidences looked at for one agent."""
+    chain_limit: _builtins.int
+    """Most hops in an event chain."""
+    def __init__(
+        self,
+        *,
+        max_length: _builtins.int = ...,
+        max_visits: _builtins.int = ...,
+        chain_limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chain_limit", b"chain_limit", "max_length", b"max_length", "max_visits", b"max_visits"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AppliedAuditLimits: _TypeAlias = AppliedAuditLimits  # noqa: Y015
+
+@_typing.final
+class AuditProgress(_message.Message):
+    """How far an audit is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEP_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    step: _builtins.str
+    """What it is doing, in English words."""
+    done: _builtins.int
+    """How much of it is done."""
+    total: _builtins.int
+    """How much there is to do; absent where that is not known beforehand."""
+    def __init__(
+        self,
+        *,
+        step: _builtins.str = ...,
+        done: _builtins.int = ...,
+        total: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "total", b"total"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_total", b"_total", "done", b"done", "step", b"step", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__total: _TypeAlias = _typing.Literal["total"]  # noqa: Y015
+    _WhichOneofArgType__total: _TypeAlias = _typing.Literal["_total", b"_total"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
+
+Global___AuditProgress: _TypeAlias = AuditProgress  # noqa: Y015
+
+@_typing.final
+class AuditEnd(_message.Message):
+    """The end of an audit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    findings: _builtins.int
+    """How many findings were sent."""
+    def __init__(
+        self,
+        *,
+        findings: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AuditEnd: _TypeAlias = AuditEnd  # noqa: Y015
+
+@_typing.final
+class AuditFinding(_message.Message):
+    """Something that an audit found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    LOOP_COMPONENT_FIELD_NUMBER: _builtins.int
+    CROSSING_COMPANIES_FIELD_NUMBER: _builtins.int
+    SHORTEST_LOOP_FIELD_NUMBER: _builtins.int
+    TRIGGERS_TO_DROP_FIELD_NUMBER: _builtins.int
+    SEARCH_CUT_FIELD_NUMBER: _builtins.int
+    OWN_EVENT_FIELD_NUMBER: _builtins.int
+    UNHEARD_EVENT_FIELD_NUMBER: _builtins.int
+    UNFED_TRIGGER_FIELD_NUMBER: _builtins.int
+    NEAR_MISS_FIELD_NUMBER: _builtins.int
+    rule: _builtins.str
+    """The rule's id, such as LW101; it says which of the fields below is set."""
+    fingerprint: _builtins.str
+    """SHA-256 in hexadecimal over the rule and what the finding is about."""
+    @_builtins.property
+    def loop_component(self) -> Global___LoopComponent:
+        """LW101."""
+
+    @_builtins.property
+    def crossing_companies(self) -> Global___CrossingCompanies:
+        """LW102."""
+
+    @_builtins.property
+    def shortest_loop(self) -> Global___ShortestLoop:
+        """LW103."""
+
+    @_builtins.property
+    def triggers_to_drop(self) -> Global___TriggersToDrop:
+        """LW104."""
+
+    @_builtins.property
+    def search_cut(self) -> Global___SearchCut:
+        """LW105."""
+
+    @_builtins.property
+    def own_event(self) -> Global___OwnEvent:
+        """LW201."""
+
+    @_builtins.property
+    def unheard_event(self) -> Global___AgentEvent:
+        """LW301."""
+
+    @_builtins.property
+    def unfed_trigger(self) -> Global___AgentEvent:
+        """LW302."""
+
+    @_builtins.property
+    def near_miss(self) -> Global___NearMiss:
+        """LW303."""
+
+    def __init__(
+        self,
+        *,
+        rule: _builtins.str = ...,
+        fingerprint: _builtins.str = ...,
+        loop_component: Global___LoopComponent | None = ...,
+        crossing_companies: Global___CrossingCompanies | None = ...,
+        shortest_loop: Global___ShortestLoop | None = ...,
+        triggers_to_drop: Global___TriggersToDrop | None = ...,
+        search_cut: Global___SearchCut | None = ...,
+        own_event: Global___OwnEvent | None = ...,
+        unheard_event: Global___AgentEvent | None = ...,
+        unfed_trigger: Global___AgentEvent | None = ...,
+        near_miss: Global___NearMiss | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["crossing_companies", b"crossing_companies", "found", b"found", "loop_component", b"loop_component", "near_miss", b"near_miss", "own_event", b"own_event", "search_cut", b"search_cut", "shortest_loop", b"shortest_loop", "triggers_to_drop", b"triggers_to_drop", "unfed_trigger", b"unfed_trigger", "unheard_event", b"unheard_event"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["crossing_companies", b"crossing_companies", "fingerprint", b"fingerprint", "found", b"found", "loop_component", b"loop_component", "near_miss", b"near_miss", "own_event", b"own_event", "rule", b"rule", "search_cut", b"search_cut", "shortest_loop", b"shortest_loop", "triggers_to_drop", b"triggers_to_drop", "unfed_trigger", b"unfed_trigger", "unheard_event", b"unheard_event"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_found: _TypeAlias = _typing.Literal["loop_component", "crossing_companies", "shortest_loop", "triggers_to_drop", "search_cut", "own_event", "unheard_event", "unfed_trigger", "near_miss"]  # noqa: Y015
+    _WhichOneofArgType_found: _TypeAlias = _typing.Literal["found", b"found"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_found) -> _WhichOneofReturnType_found | None: ...
+
+Global___AuditFinding: _TypeAlias = AuditFinding  # noqa: Y015
+
+@_typing.final
+class LoopComponent(_message.Message):
+    """Agents each of which leads back to itself through the others."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENTS_FIELD_NUMBER: _builtins.int
+    HIDDEN_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    COMPANIES_FIELD_NUMBER: _builtins.int
+    SHORTEST_FIELD_NUMBER: _builtins.int
+    BEYOND_FIELD_NUMBER: _builtins.int
+    hidden: _builtins.int
+    """How many agents outside the reader's access it has."""
+    beyond: _builtins.int
+    """How many of the agents asked for have no loop within max_length."""
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentRef]:
+        """Those that the reader may read, by name, then scope."""
+
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___EventEnds]:
+        """The events between two of its agents, one of which is readable, by name."""
+
+    @_builtins.property
+    def companies(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The companies of the readable agents."""
+
+    @_builtins.property
+    def shortest(self) -> Global___Loop:
+        """The first of its shortest loops; absent where none was found within the limits."""
+
+    def __init__(
+        self,
+        *,
+        agents: _abc.Iterable[Global___AgentRef] | None = ...,
+        hidden: _builtins.int = ...,
+        events: _abc.Iterable[Global___EventEnds] | None = ...,
+        companies: _abc.Iterable[_builtins.str] | None = ...,
+        shortest: Global___Loop | None = ...,
+        beyond: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_shortest", b"_shortest", "shortest", b"shortest"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_shortest", b"_shortest", "agents", b"agents", "beyond", b"beyond", "companies", b"companies", "events", b"events", "hidden", b"hidden", "shortest", b"shortest"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__shortest: _TypeAlias = _typing.Literal["shortest"]  # noqa: Y015
+    _WhichOneofArgType__shortest: _TypeAlias = _typing.Literal["_shortest", b"_shortest"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__shortest) -> _WhichOneofReturnType__shortest | None: ...
+
+Global___LoopComponent: _TypeAlias = LoopComponent  # noqa: Y015
+
+@_typing.final
+class EventEnds(_message.Message):
+    """An event inside a component."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    EMITTERS_FIELD_NUMBER: _builtins.int
+    LISTENERS_FIELD_NUMBER: _builtins.int
+    HIDDEN_EMITTERS_FIELD_NUMBER: _builtins.int
+    HIDDEN_LISTENERS_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    """The event's name."""
+    hidden_emitters: _builtins.bool
+    """Whether an agent outside the reader's access emits it, told only where a readable one hears it."""
+    hidden_listeners: _builtins.bool
+    """Whether an agent outside the reader's access hears it, told only where a readable one emits it."""
+    @_builtins.property
+    def emitters(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentRef]:
+        """The readable agents of the component that emit it."""
+
+    @_builtins.property
+    def listeners(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentRef]:
+        """The readable agents of the component that hear it."""
+
+    def __init__(
+        self,
+        *,
+        event: _builtins.str = ...,
+        emitters: _abc.Iterable[Global___AgentRef] | None = ...,
+        listeners: _abc.Iterable[Global___AgentRef] | None = ...,
+        hidden_emitters: _builtins.bool = ...,
+        hidden_listeners: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["emitters", b"emitters", "event", b"event", "hidden_emitters", b"hidden_emitters", "hidden_listeners", b"hidden_listeners", "listeners", b"listeners"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EventEnds: _TypeAlias = EventEnds  # noqa: Y015
+
+@_typing.final
+class CrossingCompanies(_message.Message):
+    """A component with agents of more than one company."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMPONENT_FIELD_NUMBER: _builtins.int
+    COMPANIES_FIELD_NUMBER: _builtins.int
+    component: _builtins.str
+    """The fingerprint of the component's finding."""
+    @_builtins.property
+    def companies(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The companies of its readable agents."""
+
+    def __init__(
+        self,
+        *,
+        component: _builtins.str = ...,
+        companies: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["companies", b"companies", "component", b"component"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CrossingCompanies: _TypeAlias = CrossingCompanies  # noqa: Y015
+
+@_typing.final
+class ShortestLoop(_message.Message):
+    """The shortest loop through some agents."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMPONENT_FIELD_NUMBER: _builtins.int
+    LOOP_FIELD_NUMBER: _builtins.int
+    SHORTEST_FOR_FIELD_NUMBER: _builtins.int
+    component: _builtins.str
+    """The fingerprint of the component's finding."""
+    @_builtins.property
+    def loop(self) -> Global___Loop:
+        """The loop, from its first readable agent by name."""
+
+    @_builtins.property
+    def shortest_for(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentRef]:
+        """The agents asked for that have no shorter loop and for which no other one is listed."""
+
+    def __init__(
+        self,
+        *,
+        component: _builtins.str = ...,
+        loop: Global___Loop | None = ...,
+        shortest_for: _abc.Iterable[Global___AgentRef] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["loop", b"loop"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["component", b"component", "loop", b"loop", "shortest_for", b"shortest_for"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ShortestLoop: _TypeAlias = ShortestLoop  # noqa: Y015
+
+@_typing.final
+class Trigger(_message.Message):
+    """One of the events that start an agent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    """The event."""
+    @_builtins.property
+    def agent(self) -> Global___AgentRef:
+        """The agent."""
+
+    def __init__(
+        self,
+        *,
+        agent: Global___AgentRef | None = ...,
+        event: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "event", b"event"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Trigger: _TypeAlias = Trigger  # noqa: Y015
+
+@_typing.final
+class TriggersToDrop(_message.Message):
+    """Triggers whose loss leaves a component without loops through readable agents."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMPONENT_FIELD_NUMBER: _builtins.int
+    TRIGGERS_FIELD_NUMBER: _builtins.int
+    AT_LEAST_FIELD_NUMBER: _builtins.int
+    component: _builtins.str
+    """The fingerprint of the component's finding."""
+    at_least: _builtins.int
+    """Fewer than this cannot do; where it is as many as are named, the set is a smallest one."""
+    @_builtins.property
+    def triggers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Trigger]:
+        """The triggers, by agent, then event."""
+
+    def __init__(
+        self,
+        *,
+        component: _builtins.str = ...,
+        triggers: _abc.Iterable[Global___Trigger] | None = ...,
+        at_least: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_least", b"at_least", "component", b"component", "triggers", b"triggers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TriggersToDrop: _TypeAlias = TriggersToDrop  # noqa: Y015
+
+@_typing.final
+class SearchCut(_message.Message):
+    """Agents whose search for a shortest loop used up its visits."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMPONENT_FIELD_NUMBER: _builtins.int
+    AGENTS_FIELD_NUMBER: _builtins.int
+    component: _builtins.str
+    """The fingerprint of the component's finding."""
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentRef]:
+        """The agents."""
+
+    def __init__(
+        self,
+        *,
+        component: _builtins.str = ...,
+        agents: _abc.Iterable[Global___AgentRef] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "component", b"component"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SearchCut: _TypeAlias = SearchCut  # noqa: Y015
+
+@_typing.final
+class OwnEvent(_message.Message):
+    """An agent that hears events which it emits itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def agent(self) -> Global___AgentRef:
+        """The agent."""
+
+    @_builtins.property
+    def events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The events."""
+
+    def __init__(
+        self,
+        *,
+        agent: Global___AgentRef | None = ...,
+        events: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OwnEvent: _TypeAlias = OwnEvent  # noqa: Y015
+
+@_typing.final
+class AgentEvent(_message.Message):
+    """An agent with an event that has nobody at its other end."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    """The event."""
+    @_builtins.property
+    def agent(self) -> Global___AgentRef:
+        """The agent."""
+
+    def __init__(
+        self,
+        *,
+        agent: Global___AgentRef | None = ...,
+        event: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "event", b"event"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AgentEvent: _TypeAlias = AgentEvent  # noqa: Y015
+
+@_typing.final
+class NearMiss(_message.Message):
+    """A trigger nobody emits whose name is almost that of events which are emitted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    SIMILAR_FIELD_NUMBER: _builtins.int
+    event: _builtins.str
+    """The trigger."""
+    @_builtins.property
+    def agent(self) -> Global___AgentRef:
+        """The agent."""
+
+    @_builtins.property
+    def similar(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The events, by name."""
+
+    def __init__(
+        self,
+        *,
+        agent: Global___AgentRef | None = ...,
+        event: _builtins.str = ...,
+        similar: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "event", b"event", "similar", b"similar"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NearMiss: _TypeAlias = NearMiss  # noqa: Y015
+
+@_typing.final
 class GetStatusRequest(_message.Message):
     """Asks for the status."""
 

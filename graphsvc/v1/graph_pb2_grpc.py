@@ -65,6 +65,11 @@ class GraphServiceStub:
                 request_serializer=graphsvc_dot_v1_dot_graph__pb2.DescribeAgentRequest.SerializeToString,
                 response_deserializer=graphsvc_dot_v1_dot_graph__pb2.DescribeAgentResponse.FromString,
                 _registered_method=True)
+        self.AuditLoops = channel.unary_stream(
+                '/graphsvc.v1.GraphService/AuditLoops',
+                request_serializer=graphsvc_dot_v1_dot_graph__pb2.AuditLoopsRequest.SerializeToString,
+                response_deserializer=graphsvc_dot_v1_dot_graph__pb2.AuditLoopsResponse.FromString,
+                _registered_method=True)
         self.GetStatus = channel.unary_unary(
                 '/graphsvc.v1.GraphService/GetStatus',
                 request_serializer=graphsvc_dot_v1_dot_graph__pb2.GetStatusRequest.SerializeToString,
@@ -118,6 +123,14 @@ class GraphServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AuditLoops(self, request, context):
+        """Every loop component, its shortest loops, what to drop, and events that lead nowhere, as the audit finds them; it works on the
+        graph as it was when the call came, and ends when the call is cancelled.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetStatus(self, request, context):
         """The revision the graph is at, the limits in force and, for readers of the whole installation, its sizes.
         """
@@ -157,6 +170,11 @@ def add_GraphServiceServicer_to_server(servicer, server):
                     servicer.DescribeAgent,
                     request_deserializer=graphsvc_dot_v1_dot_graph__pb2.DescribeAgentRequest.FromString,
                     response_serializer=graphsvc_dot_v1_dot_graph__pb2.DescribeAgentResponse.SerializeToString,
+            ),
+            'AuditLoops': grpc.unary_stream_rpc_method_handler(
+                    servicer.AuditLoops,
+                    request_deserializer=graphsvc_dot_v1_dot_graph__pb2.AuditLoopsRequest.FromString,
+                    response_serializer=graphsvc_dot_v1_dot_graph__pb2.AuditLoopsResponse.SerializeToString,
             ),
             'GetStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetStatus,
@@ -327,6 +345,33 @@ class GraphService:
             '/graphsvc.v1.GraphService/DescribeAgent',
             graphsvc_dot_v1_dot_graph__pb2.DescribeAgentRequest.SerializeToString,
             graphsvc_dot_v1_dot_graph__pb2.DescribeAgentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AuditLoops(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/graphsvc.v1.GraphService/AuditLoops',
+            graphsvc_dot_v1_dot_graph__pb2.AuditLoopsRequest.SerializeToString,
+            graphsvc_dot_v1_dot_graph__pb2.AuditLoopsResponse.FromString,
             options,
             channel_credentials,
             insecure,

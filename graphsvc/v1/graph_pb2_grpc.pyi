@@ -28,6 +28,10 @@ class GraphServiceStub:
     """Every published version that the caller may read, in order of reference."""
     DescribeAgent: _grpc.UnaryUnaryMultiCallable[_graph_pb2.DescribeAgentRequest, _graph_pb2.DescribeAgentResponse]
     """One agent: its declaration, who starts it and whom it starts. Neighbours outside the caller's access are left out."""
+    AuditLoops: _grpc.UnaryStreamMultiCallable[_graph_pb2.AuditLoopsRequest, _graph_pb2.AuditLoopsResponse]
+    """Every loop component, its shortest loops, what to drop, and events that lead nowhere, as the audit finds them; it works on the
+    graph as it was when the call came, and ends when the call is cancelled.
+    """
     GetStatus: _grpc.UnaryUnaryMultiCallable[_graph_pb2.GetStatusRequest, _graph_pb2.GetStatusResponse]
     """The revision the graph is at, the limits in force and, for readers of the whole installation, its sizes."""
 
@@ -81,6 +85,16 @@ class GraphServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _grpc.ServicerContext,
     ) -> _graph_pb2.DescribeAgentResponse:
         """One agent: its declaration, who starts it and whom it starts. Neighbours outside the caller's access are left out."""
+
+    @_abc_1.abstractmethod
+    def AuditLoops(
+        self,
+        request: _graph_pb2.AuditLoopsRequest,
+        context: _grpc.ServicerContext,
+    ) -> _abc.Iterator[_graph_pb2.AuditLoopsResponse]:
+        """Every loop component, its shortest loops, what to drop, and events that lead nowhere, as the audit finds them; it works on the
+        graph as it was when the call came, and ends when the call is cancelled.
+        """
 
     @_abc_1.abstractmethod
     def GetStatus(

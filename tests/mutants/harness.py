@@ -38,7 +38,7 @@ _NOT_COPIED = shutil.ignore_patterns(
 _GRACE_S = 20.0
 UNCHANGED_TIMEOUT_S = 3600.0
 PREPARE_TIMEOUT_S = 600.0
-COMPILED = (Path("graphsvc/kernels/jit.py"), Path("graphsvc/kernels/rows.py"))
+COMPILED = (Path("graphsvc/kernels/jit.py"), Path("graphsvc/kernels/rows.py"), Path("graphsvc/audit/shortest.py"))
 
 
 class MutantFault(Exception):

@@ -70,6 +70,7 @@ CALLS: dict[str, Callable[[graph_pb2_grpc.GraphServiceStub, tuple[Any, ...]], An
     ),
     "status": lambda stub, m: stub.GetStatus.with_call(pb.GetStatusRequest(), timeout=PATIENCE_S, metadata=m),
     "export": lambda stub, m: _exported(stub.ExportVersions(pb.ExportVersionsRequest(), timeout=PATIENCE_S, metadata=m)),
+    "audit": lambda stub, m: _audited(stub.AuditLoops(pb.AuditLoopsRequest(), timeout=PATIENCE_S, metadata=m)),
     "publish": lambda stub, m: stub.PublishVersion.with_call(
         pb.PublishVersionRequest(version={"agent": DEVELOPER, "version": 2, "declaration": DECLARATION}),
         timeout=PATIENCE_S,
@@ -85,6 +86,17 @@ CALLS: dict[str, Callable[[graph_pb2_grpc.GraphServiceStub, tuple[Any, ...]], An
 def _exported(call: Any) -> tuple[Any, Any]:
     [message] = call
     return message, call
+
+
+class _Parts(list[Any]):
+    """The messages of a stream, as one."""
+
+    def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - as messages have it
+        return b"|".join(part.SerializeToString(deterministic=deterministic) for part in self)
+
+
+def _audited(call: Any) -> tuple[Any, Any]:
+    return _Parts(call), call
 
 
 def answers(versions: tuple[AgentVersion, ...]) -> Iterator[tuple[str, object]]:
@@ -113,7 +125,7 @@ def test_renaming_what_is_hidden_changes_no_byte_of_any_answer():
 def test_the_calls_tell_enough_for_the_comparison_to_mean_something():
     told = dict(answers(WORLDS[0]))
     codes = {name: answer[1] for name, answer in told.items()}  # type: ignore[index]
-    assert codes["check"] is codes["publish"] is grpc.StatusCode.OK
+    assert codes["check"] is codes["publish"] is codes["audit"] is grpc.StatusCode.OK
     assert codes["describe what is hidden"] is grpc.StatusCode.NOT_FOUND
     assert codes["retiring what is hidden"] is grpc.StatusCode.PERMISSION_DENIED
     report = pb.CheckVersionResponse.FromString(told["check"][0]).report  # type: ignore[index]

@@ -65,6 +65,7 @@ def test_reflection_lists_the_services_and_their_methods(stranger: Stranger):
         "ImportVersions",
         "ExportVersions",
         "DescribeAgent",
+        "AuditLoops",
         "GetStatus",
     }
 
@@ -92,6 +93,9 @@ def test_a_client_built_from_reflection_alone_can_call_every_method(stranger: St
     assert described["started_by"] == [{"agent": reviewer, "events": ["review"]}]
     [exported] = stranger.call("ExportVersions", {})
     assert [each["agent"]["name"] for each in exported["versions"]] == ["developer", "reviewer"]
+    limits, *_, end = stranger.call("AuditLoops", {"scopes": ["acme/platform"]})
+    assert (limits["revision"], limits["limits"]["max_length"]) == ("2", 64)
+    assert end["end"] == {"findings": "3"}
     [retired] = stranger.call("RetireAgent", {"agent": developer})
     assert retired == {"revision": "3", "created": True}
     [status] = stranger.call("GetStatus", {})

@@ -1,0 +1,1 @@
+"""Findings in the forms that people, build servers and drawing tools read."""
