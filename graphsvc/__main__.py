@@ -117,6 +117,9 @@ def _service(settings: Settings) -> Iterator[GraphService]:
         service.close()
 
 
+_LOOK_UP_S = 0.25
+
+
 def _warm(service: GraphService) -> None:
     # The first search loads the compiled kernels, or compiles them, which takes seconds that no caller should wait.
     service.check(AgentRef(Scope(), "graphsvc"), Declaration(), EVERYTHING)
@@ -225,7 +228,9 @@ def run_server(flags: Mapping[str, str], config: Path | None, announce: Callable
                 metrics=metrics,
             )
         )
-        stop.wait()
+        # With an end: a signal that comes just before a wait begins does not wake it.
+        while not stop.wait(_LOOK_UP_S):
+            pass
         log.info("draining", timeout_s=settings.drain_timeout_s)
     log.info("stopped")
 
