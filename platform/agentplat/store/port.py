@@ -13,9 +13,15 @@ from typing import Any, Protocol
 
 from agentplat.domain.access import Grant, Person, Token
 from agentplat.domain.acts import Act
+from agentplat.domain.artifacts import Artifact, Blob
+from agentplat.domain.chains import ChainLimits
+from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
 from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
+from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
+from agentplat.domain.steps import Body, Closing, Resumed, Waiting
+from agentplat.domain.trail import Step
 
 
 class Registry(Protocol):
@@ -157,6 +163,91 @@ class Acts(Protocol):
         """Acts on subjects of these scopes and below, newest first, with an id under `before`."""
 
 
+class Runs(Protocol):
+    """Runs, their leases and trails.
+
+    Every change of a run takes the run as its writer knows it and gives it as it is then. The change is refused with LeaseLost when
+    the run has another owner, has ended, or has another last step than the writer knows: who lost a lease cannot write.
+    """
+
+    def open(self, new: NewRun, at: int) -> Run | None:
+        """Store a run with its labels, input and opening step; None where its delivery has opened a run already (R-15)."""
+
+    def find(self, run_id: int) -> Run | None:
+        """The run."""
+
+    def delivered(self, source_run_id: int, event: str, agent_id: int) -> Run | None:
+        """The run that this delivery opened."""
+
+    def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
+        """Runs of agents of these scopes and below with an id under `before`, newest first."""
+
+    def leasable(self, drivers: Collection[DriverKind]) -> bool:
+        """Whether `lease` would find a run just now."""
+
+    def lease(self, drivers: Collection[DriverKind], owner: str, lease_s: float) -> Run | None:
+        """Hold the oldest run with one of the drivers that is queued, or whose holder let its lease run out; None if there is none.
+
+        It is running from then on and counts one attempt more. owner: a text that nobody else has.
+        """
+
+    def renew(self, run: Run, lease_s: float) -> bool:
+        """Hold the run for so long from now; False where it is no longer held by its owner."""
+
+    def release(self, run: Run) -> None:
+        """Give a held run back in order, queued and one attempt younger; does nothing where it is not held any more."""
+
+    def append(self, run: Run, bodies: Sequence[Body], at: int) -> Run:
+        """Add steps behind the last one. Raises LeaseLost."""
+
+    def take_on(self, run: Run, labels: Labels) -> Run:
+        """Join labels to the run's (A-8)."""
+
+    def wait(self, run: Run, waiting: Waiting, at: int) -> Run:
+        """Let the run wait and nobody hold it. Raises LeaseLost."""
+
+    def resume(self, run: Run, resumed: Resumed, at: int) -> Run:
+        """Queue a waiting run. Raises LeaseLost."""
+
+    def close(self, run: Run, closing: Closing, at: int) -> Run:
+        """End the run: its closing step and its state, at once. A finished one is then to be dispatched. Raises LeaseLost."""
+
+    def ask_to_cancel(self, run: Run, by: Person, at: int) -> None:
+        """Note that a person wants the run to be cancelled; its holder sees it when it next reads the run."""
+
+    def trail(self, run_id: int, after: int = 0, size: int | None = None) -> list[Step]:
+        """The steps behind a number, in order; at most `size` of them where that is given."""
+
+    def input(self, run_id: int) -> tuple[Blob, bool] | None:
+        """What the run's opener wrote, and whether it was erased; None where there was nothing."""
+
+
+class Artifacts(Protocol):
+    """What runs published, by reference."""
+
+    def publish(self, run: Run, name: str, blob: Blob, labels: Labels, at: int) -> Artifact:
+        """Keep an artifact of the run. Its bytes must be durable already."""
+
+    def of_run(self, run_id: int) -> dict[str, Artifact]:
+        """The run's artifacts by name."""
+
+    def find(self, run_id: int, name: str) -> Artifact | None:
+        """One artifact of a run."""
+
+
+class Chains(Protocol):
+    """The limits of chains, and how many runs each has."""
+
+    def limits(self) -> ChainLimits:
+        """The limits in force, which are kept here and nowhere else (R-7)."""
+
+    def take(self, chain: int, most: int) -> bool:
+        """Count one more run of a chain, unless it has `most` already (R-12). Undone with the transaction."""
+
+    def size(self, chain: int) -> int:
+        """How many runs of a chain were counted, its hop 0 included."""
+
+
 class Work(Protocol):
     """One transaction."""
 
@@ -175,6 +266,18 @@ class Work(Protocol):
     @property
     def acts(self) -> Acts:
         """Who did what."""
+
+    @property
+    def runs(self) -> Runs:
+        """Runs and trails."""
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """What runs published."""
+
+    @property
+    def chains(self) -> Chains:
+        """Limits and sizes of chains."""
 
 
 class Store(Protocol):

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from agentplat.domain.errors import InvalidInput, SchemaOutdated, StoreUnavailable
 from agentplat.domain.outbox import EntryKind
 from agentplat.domain.scopes import Ref
-from agentplat.store import schema
+from agentplat.store import runtime_schema as schema
 from agentplat.store.engine import journal_mode, open_engine, sqlite_driver
 from agentplat.store.migrating import VERSION_TABLE, migrate
 from agentplat.store.sql import open_store
