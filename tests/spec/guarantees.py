@@ -8,7 +8,12 @@ from pathlib import Path
 from tests.spec.manifest import PROMISES, read_promises
 
 PAGE = Path("docs/guarantees.md")
-AREAS = {"G": "The graph service", "P": "Publishing", "O": "Commands, settings, access and limits"}
+AREAS = {
+    "G": "The graph service",
+    "P": "Publishing",
+    "R": "Runs, trails, chains and the dispatcher",
+    "O": "Commands, settings, access and limits",
+}
 
 
 def render(promises: Mapping[str, str]) -> str:

@@ -110,7 +110,8 @@ def actions_of(manifest: Mapping[str, Any]) -> tuple[Action, ...]:
     Raises InvalidInput with every fault.
     """
     options = {name: value for name, value in (manifest.get("spec", {}).get("driver") or {}).items() if name != "kind"}
-    faults, found = [], []
+    faults: list[Violation] = []
+    found: list[Action] = []
     try:
         listed = _mapping(options, FIELD, {"actions"}).get("actions") or []
         if not isinstance(listed, list) or len(listed) > MOST_ACTIONS:

@@ -31,8 +31,8 @@ class FinishRun:
     def __call__(self, run: Run, answer: Answer) -> Run:
         """Publish the answer and the artifacts, and finish.
 
-        Everything of the trail and the state is stored at once, after the bytes are durable. Raises InvalidInput with every fault of
-        the answer, LeaseLost, ContentUnavailable, StoreUnavailable.
+        Everything of the trail and the state is stored at once, after the bytes are durable. Raises InvalidInput with every fault
+        of the answer, LeaseLost, ContentUnavailable, StoreUnavailable.
         """
         named, dropped = _checked(answer)
         blobs = {name: self.content.put(data) for name, data in named.items()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from alembic import context
 
 from agentplat.store.migrating import VERSION_TABLE
-from agentplat.store.runtime_schema import metadata
+from agentplat.store.runtime_schema import runs
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    target_metadata=runs.metadata,
     version_table=VERSION_TABLE,
 )
 context.run_migrations()

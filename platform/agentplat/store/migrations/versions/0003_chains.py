@@ -18,11 +18,12 @@ NAME = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 UNDISPATCHED = sa.text("state = 'finished' AND dispatched_at IS NULL AND set_aside_at IS NULL")
 SET_ASIDE = sa.text("set_aside_at IS NOT NULL")
 OF_NOBODY = sa.text("listener_id IS NULL")
+CHAIN = "(hop IS NULL) = (chain_id IS NULL) AND (chain_id <> id OR hop = 0)"
+KINDS = "'opened', 'own_event', 'barrier', 'paused', 'hop_limit', 'chain_unknown', 'chain_runs_spent', 'no_listeners'"
 # SQLite takes a rule of a table only together with a column.
 COLUMNS = (
     "hop integer CONSTRAINT ck_runs_hop CHECK (hop >= 0)",
-    "chain_id {id} CONSTRAINT fk_runs_chain_id REFERENCES runs (id)"
-    " CONSTRAINT ck_runs_chain CHECK ((hop IS NULL) = (chain_id IS NULL) AND (chain_id <> id OR hop = 0))",
+    f"chain_id {{id}} CONSTRAINT fk_runs_chain_id REFERENCES runs (id) CONSTRAINT ck_runs_chain CHECK ({CHAIN})",
     "dispatched_at bigint CONSTRAINT ck_runs_dispatched CHECK (dispatched_at IS NULL OR state = 'finished')",
     "dispatch_attempts integer DEFAULT 0 NOT NULL CONSTRAINT ck_runs_dispatch_attempts CHECK (dispatch_attempts >= 0)",
     "dispatch_due bigint DEFAULT 0 NOT NULL",
@@ -92,7 +93,7 @@ def _create_outcomes() -> None:
         sa.Column("details", sa.Text(), server_default="{}", nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint(
-            "kind IN ('opened', 'own_event', 'barrier', 'paused', 'hop_limit', 'chain_unknown', 'chain_runs_spent', 'no_listeners')",
+            f"kind IN ({KINDS})",
             name=op.f("ck_outcomes_kind"),
         ),
         sa.CheckConstraint("(event IS NULL) = (listener_id IS NULL)", name=op.f("ck_outcomes_delivery")),
