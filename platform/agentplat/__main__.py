@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import people, publishing, serving
+from agentplat.cli import governing, people, publishing, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -23,7 +23,7 @@ from agentplat.settings import FIELDS, load, unit_of
 if TYPE_CHECKING:
     from agentplat.running import Announce
 
-_NOT_FOR_SERVE = frozenset({"data_dir", "content", "run_lease_s", "server_url", "token_file"})
+_NOT_FOR_SERVE = frozenset({"data_dir", "run_lease_s", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset(
     {
         "database_url", "content", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url",
@@ -111,6 +111,7 @@ def build() -> typer.Typer:
         ),
     )
     publishing.register(app, _connect)
+    governing.register(app, _connect)
     people.register(app, _open_desk)
     return app
 

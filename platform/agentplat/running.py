@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +40,12 @@ from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
 from agentplat.usecases.finish_run import FinishRun
+from agentplat.usecases.judge_call import JudgeCall
 from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.read_artifact import ReadArtifact
+from agentplat.usecases.tool import Tool
 from agentplat.worker import Bench, Worker
 
 GRAPH_START_S = 600.0
@@ -90,7 +93,7 @@ def _use_cases(settings: Settings) -> Iterator[UseCases]:
             call_s=settings.call_timeout_s,
             backoff=_backoff(settings),
         )
-        yield build_use_cases(store, graph, patience)
+        yield build_use_cases(store, open_content(settings.content), graph, patience)
 
 
 @contextmanager
@@ -204,8 +207,8 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
 
 
 @contextmanager
-def working(settings: Settings) -> Iterator[Worker]:
-    """A worker that takes runs until the block ends, then finishes the one under way.
+def working(settings: Settings, tools: Iterable[Tool] = ()) -> Iterator[Worker]:
+    """A worker that takes runs until the block ends, then finishes the one under way. tools: beside those of the platform.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.
     """
@@ -214,9 +217,10 @@ def working(settings: Settings) -> Iterator[Worker]:
         stack.callback(store.close)
         store.check()
         content = open_content(settings.content)
+        own = ReadArtifact(store=store, content=content)
         bench = Bench(
             lease=LeaseRun(store=store, content=content, lease_s=settings.run_lease_s),
-            call=CallTool(store=store, content=content),
+            call=CallTool(store=store, content=content, gate=JudgeCall(tools={tool.spec.name: tool for tool in (own, *tools)})),
             finish=FinishRun(store=store, content=content),
             content=content,
         )

@@ -16,9 +16,8 @@ import structlog
 from typing_extensions import override
 
 from agentplat.content.port import ContentStore
-from agentplat.domain.errors import InvalidInput, LeaseLost, PlatformError, RunFailed, StoreUnavailable
+from agentplat.domain.errors import InvalidInput, LeaseLost, PlatformError, RunFailed, RunWaits, StoreUnavailable
 from agentplat.domain.runs import Run
-from agentplat.domain.steps import ToolCall
 from agentplat.drivers.port import Called, Driver, Hands, Task
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.finish_run import FinishRun
@@ -38,10 +37,13 @@ class Bench:
 
 
 class _RunHands(Hands):
-    """The hands of one run. run: as it stands after the last call."""
+    """The hands of one run. run: as it stands after the last call.
 
-    def __init__(self, bench: Bench, run: Run, calls: int) -> None:
-        self._bench, self.run, self._calls = bench, run, calls
+    Calls are numbered from the beginning, whoever held the run before: what the trail answers already is not done again.
+    """
+
+    def __init__(self, bench: Bench, run: Run) -> None:
+        self._bench, self.run, self._calls = bench, run, 0
 
     @override
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Called:
@@ -97,12 +99,14 @@ class Worker:
 
     def _drive(self, run: Run) -> None:
         held = self._bench.lease.prepare(run)
-        calls = sum(isinstance(step.read(), ToolCall) for step in held.trail)
-        hands = _RunHands(self._bench, run, calls)
+        hands = _RunHands(self._bench, run)
         task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, trail=held.trail)
         try:
             answer = self._drivers[run.driver].drive(task, hands)
             ended = self._bench.finish(hands.run, answer)
+        except RunWaits as waiting:
+            log.info("run waits", run=run.id, agent=run.agent.text, what=waiting.what)
+            return
         except (RunFailed, InvalidInput) as error:
             ended = self._bench.finish.fail(hands.run, str(error))
         log.info("run ended", run=run.id, agent=run.agent.text, state=ended.state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,6 +76,16 @@ class FolderContent(ContentStore):
             scratch.unlink(missing_ok=True)
             raise
         _sync(file.parent)
+
+    @override
+    def has(self, blob: Blob) -> bool:
+        try:
+            found = self._file(blob).lstat()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise ContentUnavailable(f"{error.strerror or error}") from error
+        return stat.S_ISREG(found.st_mode) and found.st_size == blob.size
 
     @override
     def get(self, blob: Blob) -> bytes:

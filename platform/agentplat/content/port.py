@@ -13,6 +13,9 @@ class ContentStore(Protocol):
     def put(self, data: bytes) -> Blob:
         """Keep the bytes; they are durable when this returns. Equal bytes are kept once."""
 
+    def has(self, blob: Blob) -> bool:
+        """Whether bytes of this digest and size are there, without reading them."""
+
     def get(self, blob: Blob) -> bytes:
         """The bytes. Raises ContentDamaged where they are not there, or are not the ones of the digest."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agentplat.domain.canonical import digest
-from agentplat.domain.labels import Labels, texts
+from agentplat.domain.labels import Labels, parse_labels, texts
 from agentplat.domain.registry import Emission
 
 FINAL_ANSWER = "final_answer"
@@ -70,6 +70,40 @@ def availability(artifact: Artifact | None) -> Availability:
     return Availability.PRESENT if artifact.blob.size else Availability.EMPTY
 
 
+NOT_THERE = {
+    Availability.MISSING: "missing: the source published no artifact of this name",
+    Availability.ERASED: "erased: the content of this artifact was taken away on purpose",
+}
+"""The answers to a name without content. An empty artifact is there, and has a content of no bytes."""
+
+DAMAGED = "damaged: the content of this artifact is lost or is not what was published, and is not served"
+"""The answer where the content store does not have what it should."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declassification:
+    """A person's act: until a moment, an artifact is read without one of its labels. Times in milliseconds since 1970, UTC."""
+
+    id: int
+    artifact_id: int
+    label: str
+    reason: str
+    by: str
+    at: int
+    expires_at: int
+
+
+def in_force(declared: Iterable[Declassification], now: int) -> list[Declassification]:
+    """Those of the acts that count now."""
+    return [act for act in declared if act.at <= now < act.expires_at]
+
+
+def read_labels(labels: Labels, acts: Iterable[Declassification]) -> Labels:
+    """What a reader of the artifact takes on while these acts are in force. Labels of a place stay: nothing lifts the barrier."""
+    lifted = {act.label for act in acts}
+    return frozenset(label for label in labels if label.scope is not None or label.text not in lifted)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One name of a contract as it stood when the event left. A missing one has its name and nothing else (A-4)."""
@@ -98,6 +132,11 @@ class Delivery:
     def entry(self, name: str) -> Entry | None:
         """The entry of a name of the contract; None for any other text, a ref or digest too (A-5)."""
         return next((entry for entry in self.artifacts if entry.name == name), None)
+
+
+def carried(delivery: Delivery) -> Labels:
+    """The labels of all that an event carries, which the barrier is asked about before anything of it is stored (A-9)."""
+    return parse_labels(label for entry in delivery.artifacts for label in entry.labels)
 
 
 def _entry(name: str, artifact: Artifact | None) -> Entry:

@@ -142,10 +142,11 @@ class BudgetSettled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAsked:
-    """A person has to decide. digest: over what exactly would run."""
+    """A person has to decide. digest: over what exactly would run. order: that, in the content store."""
 
     call: int
     digest: str
+    order: Blob | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

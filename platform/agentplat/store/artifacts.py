@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 from typing_extensions import override
 
-from agentplat.domain.artifacts import Artifact, Blob
+from agentplat.domain.access import Person
+from agentplat.domain.artifacts import Artifact, Blob, Declassification
 from agentplat.domain.labels import Labels, parse_labels, texts
 from agentplat.domain.runs import Run
+from agentplat.domain.scopes import Ref
 from agentplat.store import runtime_schema as schema
 from agentplat.store.port import Artifacts
+from agentplat.store.schema import people
 
 
 def _artifact(row: Row[Any]) -> Artifact:
@@ -60,3 +64,69 @@ class SqlArtifacts(Artifacts):
         query = sa.select(artifacts).where(artifacts.c.run_id == run_id, artifacts.c.name == name)
         row = self._connection.execute(query).one_or_none()
         return None if row is None else _artifact(row)
+
+    @override
+    def guard(self, digests: Collection[str]) -> None:
+        # On SQLite there is one writer at a time anyway.
+        if self._connection.dialect.name == "postgresql":
+            for number in sorted({int(digest[:15], 16) for digest in digests}):
+                self._connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({number:d})")
+
+    @override
+    def erase(self, artifact: Artifact, by: Person, at: int) -> bool:
+        artifacts = schema.artifacts
+        there = sa.and_(artifacts.c.id == artifact.id, artifacts.c.erased_at.is_(None))
+        erased = artifacts.update().where(there).values(erased_at=at, erased_by_id=by.id)
+        return self._connection.execute(erased).rowcount == 1
+
+    @override
+    def is_needed(self, digest: str) -> bool:
+        tables = (schema.artifacts, schema.run_inputs)
+        return any(
+            self._connection.execute(
+                sa.select(sa.literal(1)).where(table.c.digest == digest, table.c.erased_at.is_(None)).limit(1)
+            ).first()
+            for table in tables
+        )
+
+    @override
+    def was_erased(self, digest: str) -> bool:
+        tables = (schema.artifacts, schema.run_inputs)
+        return not self.is_needed(digest) and any(
+            self._connection.execute(
+                sa.select(sa.literal(1)).where(table.c.digest == digest, table.c.erased_at.is_not(None)).limit(1)
+            ).first()
+            for table in tables
+        )
+
+    @override
+    def declassify(self, artifact: Artifact, label: str, reason: str, by: Person, at: int, expires_at: int) -> Declassification:
+        acts = schema.declassifications
+        values: dict[str, Any] = {
+            "artifact_id": artifact.id,
+            "label": label,
+            "reason": reason,
+            "at": at,
+            "expires_at": expires_at,
+        }
+        added = acts.insert().values(person_id=by.id, **values).returning(acts.c.id)
+        act_id = self._connection.execute(added).scalar_one()
+        return Declassification(id=act_id, by=by.ref.text, **values)
+
+    @override
+    def declassifications(self, artifact: Artifact) -> list[Declassification]:
+        acts = schema.declassifications
+        joined = acts.join(people, people.c.id == acts.c.person_id)
+        query = sa.select(*acts.c, people.c.scope, people.c.name).select_from(joined).where(acts.c.artifact_id == artifact.id)
+        return [
+            Declassification(
+                id=row.id,
+                artifact_id=row.artifact_id,
+                label=row.label,
+                reason=row.reason,
+                by=Ref(row.scope, row.name).text,
+                at=row.at,
+                expires_at=row.expires_at,
+            )
+            for row in self._connection.execute(query.order_by(acts.c.id))
+        ]

@@ -13,14 +13,16 @@ from typing import Any, Protocol
 
 from agentplat.domain.access import Grant, Person, Token
 from agentplat.domain.acts import Act
-from agentplat.domain.artifacts import Artifact, Blob
+from agentplat.domain.approvals import Approval
+from agentplat.domain.artifacts import Artifact, Blob, Declassification
+from agentplat.domain.budgets import Budget, Holder, Unit
 from agentplat.domain.chains import ChainLimits
 from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
 from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
 from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
-from agentplat.domain.steps import Body, Closing, Resumed, Waiting
+from agentplat.domain.steps import Body, Closing, Resumed, StepKind, Waiting
 from agentplat.domain.trail import Step
 
 
@@ -215,8 +217,8 @@ class Runs(Protocol):
     def ask_to_cancel(self, run: Run, by: Person, at: int) -> None:
         """Note that a person wants the run to be cancelled; its holder sees it when it next reads the run."""
 
-    def trail(self, run_id: int, after: int = 0, size: int | None = None) -> list[Step]:
-        """The steps behind a number, in order; at most `size` of them where that is given."""
+    def trail(self, run_id: int, after: int = 0, size: int | None = None, kinds: Collection[StepKind] | None = None) -> list[Step]:
+        """The steps behind a number, in order; at most `size` of them, and only of some kinds, where that is given."""
 
     def input(self, run_id: int) -> tuple[Blob, bool] | None:
         """What the run's opener wrote, and whether it was erased; None where there was nothing."""
@@ -233,6 +235,74 @@ class Artifacts(Protocol):
 
     def find(self, run_id: int, name: str) -> Artifact | None:
         """One artifact of a run."""
+
+    def guard(self, digests: Collection[str]) -> None:
+        """Keep everybody else who guards one of these from going on until the transaction ends.
+
+        Whoever names bytes in the database and whoever takes bytes away does so first: bytes could go that are just being named.
+        """
+
+    def erase(self, artifact: Artifact, by: Person, at: int) -> bool:
+        """Note that a person took the artifact's content away; False where somebody had already."""
+
+    def is_needed(self, digest: str) -> bool:
+        """Whether an artifact or an input that was not erased has bytes of this digest."""
+
+    def was_erased(self, digest: str) -> bool:
+        """Whether bytes of this digest were taken away on purpose, from all that had them."""
+
+    def declassify(self, artifact: Artifact, label: str, reason: str, by: Person, at: int, expires_at: int) -> Declassification:
+        """Note that until a moment the artifact is read without a label. The database refuses the labels of a place."""
+
+    def declassifications(self, artifact: Artifact) -> list[Declassification]:
+        """All such acts on the artifact, those that have ended too, oldest first."""
+
+
+class Approvals(Protocol):
+    """What people were asked about calls, and what they said (A-14)."""
+
+    def ask(self, run_id: int, call: int, tool: str, order: Blob, at: int) -> None:
+        """Ask about a call, once. order: what exactly would run; its bytes must be durable already."""
+
+    def of_call(self, run_id: int, call: int) -> Approval | None:
+        """The question about a call."""
+
+    def find(self, approval_id: int) -> Approval | None:
+        """One question."""
+
+    def page(self, scopes: Collection[str], undecided: bool, before: int | None, size: int) -> list[Approval]:
+        """Questions about runs of agents of these scopes and below with an id under `before`, newest first.
+
+        undecided: only those that a waiting run still waits for.
+        """
+
+    def decide(self, approval: Approval, granted: bool, by: Person, reason: str | None, at: int) -> bool:
+        """Keep a person's answer; False where there is one already."""
+
+
+class Budgets(Protocol):
+    """What is counted for scopes, agents and runs, and what is set aside for calls under way (A-15, A-16)."""
+
+    def hold(self, holders: Sequence[Holder], units: Sequence[Unit], own: Mapping[Unit, int]) -> list[Budget]:
+        """The budgets of these holders and units, by holder in their order; nobody else changes them until the transaction ends.
+
+        One that is not there is made without a ceiling, that of the last holder with the one that `own` has for its unit.
+        """
+
+    def reserve(self, run_id: int, call: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        """Set the amounts aside in budgets that this transaction holds."""
+
+    def open_calls(self, run_id: int) -> dict[int, dict[Unit, int]]:
+        """What is set aside for calls of the run, by call and unit."""
+
+    def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
+        """Turn what is set aside for a call into what it took, by unit; a unit that `took` lacks took all. What was settled now."""
+
+    def set_ceiling(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:
+        """Set or lift a ceiling."""
+
+    def of(self, holders: Sequence[Holder]) -> list[Budget]:
+        """The budgets that these holders have, by holder in their order, then by unit."""
 
 
 class Chains(Protocol):
@@ -274,6 +344,14 @@ class Work(Protocol):
     @property
     def artifacts(self) -> Artifacts:
         """What runs published."""
+
+    @property
+    def approvals(self) -> Approvals:
+        """What people are asked."""
+
+    @property
+    def budgets(self) -> Budgets:
+        """What is spent and set aside."""
 
     @property
     def chains(self) -> Chains:

@@ -22,9 +22,10 @@ from agentplat.domain.errors import LeaseLost
 from agentplat.domain.labels import Labels, join, parse_labels, texts
 from agentplat.domain.runs import ENDED, DriverKind, NewRun, Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
-from agentplat.domain.steps import Body, Closing, Opening, Resumed, StepKind, Waiting
+from agentplat.domain.steps import Body, BudgetSettled, Closing, Opening, Resumed, StepKind, Waiting
 from agentplat.domain.trail import Step, next_step
 from agentplat.store import runtime_schema as schema
+from agentplat.store.budgets import SqlBudgets
 from agentplat.store.clock import database_now
 from agentplat.store.port import Runs
 from agentplat.store.registry import below, insert
@@ -244,7 +245,13 @@ class SqlRuns(Runs):
     @override
     def close(self, run: Run, closing: Closing, at: int) -> Run:
         ended = {"state": closing.state.value, "waiting_for": None, "owner": None, "lease_until": 0}
-        return self._now(self._change(run, [closing], at, **ended))
+        # What became of a call that is still open nobody knows, so it took its worst case, whoever ends the run.
+        budgets = SqlBudgets(self._connection)
+        settled = [
+            BudgetSettled(call=call, amounts={unit.value: amount for unit, amount in budgets.settle(run.id, call, {}).items()})
+            for call in budgets.open_calls(run.id)
+        ]
+        return self._now(self._change(run, [*settled, closing], at, **ended))
 
     @override
     def ask_to_cancel(self, run: Run, by: Person, at: int) -> None:
@@ -253,9 +260,11 @@ class SqlRuns(Runs):
         self._connection.execute(runs.update().where(first).values(cancel_asked_at=at, cancel_asked_by_id=by.id))
 
     @override
-    def trail(self, run_id: int, after: int = 0, size: int | None = None) -> list[Step]:
+    def trail(self, run_id: int, after: int = 0, size: int | None = None, kinds: Collection[StepKind] | None = None) -> list[Step]:
         steps = schema.steps
         query = sa.select(steps).where(steps.c.run_id == run_id, steps.c.number > after).order_by(steps.c.number).limit(size)
+        if kinds is not None:
+            query = query.where(steps.c.kind.in_(sorted(kind.value for kind in kinds)))
         return [_step(row) for row in self._connection.execute(query)]
 
     @override

@@ -11,7 +11,9 @@ from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
 from agentplat.domain.errors import SchemaOutdated, StoreUnavailable
+from agentplat.store.approvals import SqlApprovals
 from agentplat.store.artifacts import SqlArtifacts
+from agentplat.store.budgets import SqlBudgets
 from agentplat.store.chains import SqlChains
 from agentplat.store.engine import WRITES, open_engine
 from agentplat.store.migrating import schema_is_current
@@ -57,6 +59,16 @@ class SqlWork(Work):
     @override
     def artifacts(self) -> SqlArtifacts:
         return SqlArtifacts(self._connection)
+
+    @cached_property
+    @override
+    def approvals(self) -> SqlApprovals:
+        return SqlApprovals(self._connection)
+
+    @cached_property
+    @override
+    def budgets(self) -> SqlBudgets:
+        return SqlBudgets(self._connection)
 
     @cached_property
     @override

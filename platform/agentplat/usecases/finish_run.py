@@ -15,6 +15,7 @@ from agentplat.domain.steps import ArtifactPublished, Closing, WithheldEvents, W
 from agentplat.domain.times import now_ms
 from agentplat.loop_check import check_name
 from agentplat.store.port import Store, Work
+from agentplat.usecases.keeping import keep_named
 
 MOST_ARTIFACTS = 100
 MOST_ARTIFACT_BYTES = 16 * 1024 * 1024
@@ -38,6 +39,7 @@ class FinishRun:
         blobs = {name: self.content.put(data) for name, data in named.items()}
         with self.store.writing() as work:
             at = now_ms()
+            keep_named(work, self.content, {blobs[name]: data for name, data in named.items()})
             run = self._publish(work, run, blobs, at)
             return work.runs.close(run, self._closing(work, run, dropped), at)
 

@@ -10,13 +10,14 @@ from agentplat.domain.actions import driver_of
 from agentplat.domain.artifacts import Blob
 from agentplat.domain.chains import OpenedBy
 from agentplat.domain.errors import Conflict, InvalidInput, Unauthenticated, Violation
-from agentplat.domain.labels import label_of
+from agentplat.domain.labels import Labels, crossing, join, label_of
 from agentplat.domain.registry import Version
 from agentplat.domain.runs import NewRun, Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
 from agentplat.usecases.finding import readable_agent
+from agentplat.usecases.keeping import keep_named
 
 MOST_INPUT_BYTES = 256 * 1024
 
@@ -28,8 +29,8 @@ class OpenRun:
     store: Store
     content: ContentStore
 
-    def __call__(self, access: Access, ref: Ref, text: str | None = None) -> Run:
-        """Open a run. text: what the agent is to work on, None for nothing.
+    def __call__(self, access: Access, ref: Ref, text: str | None = None, labels: Labels = frozenset()) -> Run:
+        """Open a run. text: what the agent is to work on, None for nothing. labels: what the text is labelled with (A-8).
 
         Raises NotFound where the agent is not readable, AccessDenied where the caller may not publish in its scope, Conflict where
         it has no published version, InvalidInput, Unauthenticated, ContentUnavailable, StoreUnavailable.
@@ -38,10 +39,15 @@ class OpenRun:
             raise Unauthenticated
         with self.store.reading() as work:
             self._version(work, access, ref)
+        # The barrier comes before anything of the input is stored (A-9).
+        _demand_passage(labels, ref)
+        data = None if text is None else _bytes(text)
         # Durable before anything names it; bytes that a failure below leaves behind are named by nobody.
-        given = None if text is None else self._keep(text)
+        given = None if data is None else self.content.put(data)
         with self.store.writing() as work:
-            run = work.runs.open(self._new(self._version(work, access, ref), access.person, given), now_ms())
+            if data is not None and given is not None:
+                keep_named(work, self.content, {given: data})
+            run = work.runs.open(self._new(self._version(work, access, ref), access.person, given, labels), now_ms())
         if run is None:
             raise AssertionError("only a delivery can have opened its run before")
         return run
@@ -54,19 +60,7 @@ class OpenRun:
             raise Conflict(f"{ref} has no published version; publish one first")
         return version
 
-    def _keep(self, text: str) -> Blob:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
-            data, reason = b"", "has a character that UTF-8 does not have"
-        else:
-            reason = f"is {len(data)} bytes long" if len(data) > MOST_INPUT_BYTES else ""
-        if reason:
-            remedy = f"use at most {MOST_INPUT_BYTES} bytes of UTF-8"
-            raise InvalidInput([Violation(field="input", reason=reason, remedy=remedy)])
-        return self.content.put(data)
-
-    def _new(self, version: Version, person: Person, given: Blob | None) -> NewRun:
+    def _new(self, version: Version, person: Person, given: Blob | None, labels: Labels) -> NewRun:
         return NewRun(
             agent=version.agent,
             number=version.number,
@@ -74,6 +68,27 @@ class OpenRun:
             opened_by=OpenedBy.PERSON,
             opener=person,
             on_behalf_of=person,
-            labels=label_of(version.agent.ref.scope),
+            labels=join(label_of(version.agent.ref.scope), labels),
             input=given,
         )
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data, reason = b"", "has a character that UTF-8 does not have"
+    else:
+        reason = f"is {len(data)} bytes long" if len(data) > MOST_INPUT_BYTES else ""
+    if reason:
+        remedy = f"use at most {MOST_INPUT_BYTES} bytes of UTF-8"
+        raise InvalidInput([Violation(field="input", reason=reason, remedy=remedy)])
+    return data
+
+
+def _demand_passage(labels: Labels, ref: Ref) -> None:
+    """Raises InvalidInput where the barrier keeps data with these labels from the agent's scope."""
+    stopped = crossing(labels, ref.scope)
+    if stopped is not None:
+        remedy = "open a run of an agent in a scope that may carry the data"
+        raise InvalidInput([Violation(field="labels", reason=f"{stopped.label} may not go there: {stopped.rule}", remedy=remedy)])

@@ -1,0 +1,112 @@
+"""Budgets and reservations in SQL (A-15, A-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+from typing_extensions import override
+
+from agentplat.domain.budgets import Budget, Holder, Unit
+from agentplat.store import runtime_schema as schema
+from agentplat.store.port import Budgets
+from agentplat.store.registry import insert
+
+
+def _of_holders(holders: Sequence[Holder]) -> sa.ColumnElement[bool]:
+    budgets = schema.budgets.c
+    return sa.or_(sa.false(), *(sa.and_(budgets.holder == h.kind.value, budgets.key == h.key) for h in holders))
+
+
+def _in_order(rows: Sequence[Row[Any]], holders: Sequence[Holder]) -> list[Budget]:
+    """The rows as values, by holder from the broadest, then by unit."""
+    places = {(holder.kind.value, holder.key): i for i, holder in enumerate(holders)}
+    units = list(Unit)
+    found = [
+        Budget(
+            id=row.id,
+            holder=holders[places[row.holder, row.key]],
+            unit=Unit(row.unit),
+            ceiling=row.ceiling,
+            reserved=row.reserved,
+            spent=row.spent,
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda b: (places[b.holder.kind.value, b.holder.key], units.index(b.unit)))
+
+
+class SqlBudgets(Budgets):
+    """Budgets in SQL; `store.port` says what each method does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def _make(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:
+        values = {"holder": holder.kind.value, "key": holder.key, "unit": unit.value, "ceiling": ceiling}
+        self._connection.execute(insert(self._connection, schema.budgets).values(values).on_conflict_do_nothing())
+
+    @override
+    def hold(self, holders: Sequence[Holder], units: Sequence[Unit], own: Mapping[Unit, int]) -> list[Budget]:
+        budgets = schema.budgets
+        wanted = sa.and_(_of_holders(holders), budgets.c.unit.in_([unit.value for unit in units]))
+        known = {(row.holder, row.key, row.unit) for row in self._connection.execute(sa.select(budgets).where(wanted))}
+        # Rows are made from the broadest holder on and locked by id, so that nobody waits for somebody who waits for them.
+        for holder in holders:
+            for unit in units:
+                if (holder.kind.value, holder.key, unit.value) not in known:
+                    self._make(holder, unit, own.get(unit) if holder is holders[-1] else None)
+        locked = sa.select(budgets).where(wanted).order_by(budgets.c.id).with_for_update()
+        return _in_order(self._connection.execute(locked).all(), holders)
+
+    @override
+    def reserve(self, run_id: int, call: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        table = schema.budgets
+        for budget in budgets:
+            amount = amounts.get(budget.unit, 0)
+            more = {"reserved": table.c.reserved + amount}
+            self._connection.execute(table.update().where(table.c.id == budget.id).values(more))
+            values = {"run_id": run_id, "call": call, "budget_id": budget.id, "amount": amount}
+            self._connection.execute(schema.reservations.insert().values(values))
+
+    def _open(self, run_id: int, call: int | None) -> Sequence[Any]:
+        reservations, budgets = schema.reservations.c, schema.budgets.c
+        joined = schema.reservations.join(schema.budgets, budgets.id == reservations.budget_id)
+        wanted = [reservations.run_id == run_id, reservations.settled.is_(None)]
+        if call is not None:
+            wanted.append(reservations.call == call)
+        query = sa.select(reservations.call, reservations.budget_id, reservations.amount, budgets.unit).select_from(joined)
+        return self._connection.execute(query.where(*wanted).order_by(budgets.id)).all()
+
+    @override
+    def open_calls(self, run_id: int) -> dict[int, dict[Unit, int]]:
+        found: dict[int, dict[Unit, int]] = {}
+        for row in self._open(run_id, None):
+            found.setdefault(row.call, {})[Unit(row.unit)] = row.amount
+        return dict(sorted(found.items()))
+
+    @override
+    def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
+        budgets, reservations = schema.budgets, schema.reservations
+        settled: dict[Unit, int] = {}
+        for row in self._open(run_id, call):
+            amount = took.get(Unit(row.unit), row.amount)
+            settled[Unit(row.unit)] = amount
+            moved = {"reserved": budgets.c.reserved - row.amount, "spent": budgets.c.spent + amount}
+            self._connection.execute(budgets.update().where(budgets.c.id == row.budget_id).values(moved))
+            this = sa.and_(reservations.c.run_id == run_id, reservations.c.call == call, reservations.c.budget_id == row.budget_id)
+            self._connection.execute(reservations.update().where(this).values(settled=amount))
+        return settled
+
+    @override
+    def set_ceiling(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:
+        budgets = schema.budgets
+        self._make(holder, unit, ceiling)
+        this = sa.and_(_of_holders([holder]), budgets.c.unit == unit.value)
+        self._connection.execute(budgets.update().where(this).values(ceiling=ceiling))
+
+    @override
+    def of(self, holders: Sequence[Holder]) -> list[Budget]:
+        return _in_order(self._connection.execute(sa.select(schema.budgets).where(_of_holders(holders))).all(), holders)
