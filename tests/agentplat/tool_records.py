@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from agentplat.content.folder import FolderContent
-from agentplat.domain.artifacts import Answer, Delivery, resolve
+from agentplat.domain.artifacts import Answer, Delivery, carried, resolve
 from agentplat.domain.chains import Judgement, Listener, OpenedBy, OutcomeKind, after, judge, position_of
 from agentplat.domain.errors import RunWaits
 from agentplat.domain.gate import Autonomy
-from agentplat.domain.labels import Labels, label_of, parse_labels
+from agentplat.domain.labels import Labels, label_of
 from agentplat.domain.registry import Content, Emission
 from agentplat.domain.runs import NewRun, Run
 from agentplat.domain.scopes import Ref
@@ -170,23 +170,30 @@ class Shop:
 
     def deliver(self, source: Run, event: str, listener: Ref) -> Judgement | Run:
         """Judge a listener as a dispatcher does, and open and hold its run where nothing stops it."""
+        found = self.start(source, event, listener)
+        return self._hold(found) if isinstance(found, Run) else found
+
+    def start(self, source: Run, event: str, listener: Ref) -> Judgement | Run:
+        """Judge a listener as a dispatcher does, and open its run where nothing stops it."""
         delivery = self.delivery(source, event)
         with self.store.reading() as work:
             agent = work.registry.find(listener)
             assert agent is not None
-        carried = [parse_labels(entry.labels) for entry in delivery.artifacts]
         heard = Listener(agent_id=agent.id, scope=listener.scope, paused=False)
-        judged = judge(heard, source.agent_id, None, carried)
+        judged = judge(heard, source.agent_id, None, [carried(delivery)])
         if judged.kind is not OutcomeKind.OPENED:
             return judged
-        return self.force(source, delivery, listener)
+        return self._by_event(source, delivery, listener)
 
     def force(self, source: Run, delivery: Delivery, listener: Ref) -> Run:
         """Open and hold a listener's run without asking anything, as a broken dispatcher would."""
+        return self._hold(self._by_event(source, delivery, listener))
+
+    def _by_event(self, source: Run, delivery: Delivery, listener: Ref) -> Run:
         place = position_of(source)
         assert place is not None
         by_event = {"opened_by": OpenedBy.EVENT, "source_run_id": source.id, "position": after(place, OpenedBy.EVENT)}
-        return self._hold(self._new(listener, delivery=delivery, **by_event))
+        return self._new(listener, delivery=delivery, **by_event)
 
     def trail(self, run: Run) -> list[Body]:
         """The run's steps."""

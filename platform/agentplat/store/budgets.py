@@ -53,11 +53,11 @@ class SqlBudgets(Budgets):
         budgets = schema.budgets
         wanted = sa.and_(_of_holders(holders), budgets.c.unit.in_([unit.value for unit in units]))
         known = {(row.holder, row.key, row.unit) for row in self._connection.execute(sa.select(budgets).where(wanted))}
-        # Rows are made from the broadest holder on and locked by id, so that nobody waits for somebody who waits for them.
-        for holder in holders:
-            for unit in units:
+        # Rows are made in one order and locked in one order, so that nobody waits for somebody who waits for them.
+        for holder in sorted(holders, key=lambda found: (found.kind.value, found.key)):
+            for unit in sorted(units):
                 if (holder.kind.value, holder.key, unit.value) not in known:
-                    self._make(holder, unit, own.get(unit) if holder is holders[-1] else None)
+                    self._make(holder, unit, own.get(unit) if holder == holders[-1] else None)
         locked = sa.select(budgets).where(wanted).order_by(budgets.c.id).with_for_update()
         return _in_order(self._connection.execute(locked).all(), holders)
 

@@ -8,7 +8,7 @@ import pytest
 from agentplat.content.folder import FolderContent
 from agentplat.domain.access import Role
 from agentplat.domain.artifacts import FINAL_ANSWER, Answer, Blob, Entry
-from agentplat.domain.budgets import Unit, holders
+from agentplat.domain.budgets import holders
 from agentplat.domain.errors import AccessDenied, InvalidInput, NotFound
 from agentplat.domain.labels import parse_labels, texts
 from agentplat.domain.runs import Run
