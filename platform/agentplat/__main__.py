@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _NOT_FOR_SERVE = frozenset({"data_dir", "run_lease_s", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset(
     {
-        "database_url", "content", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url",
-        "token_file",
+        "database_url", "content", "content_endpoint", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key",
+        "server_url", "token_file",
     }
 )  # fmt: skip
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
-    "database_url", "content", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
+    "database_url", "content", "content_endpoint", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
 }  # fmt: skip
 """Settings that would be without effect, and so are no flags of the command."""
 

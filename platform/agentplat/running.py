@@ -93,7 +93,7 @@ def _use_cases(settings: Settings) -> Iterator[UseCases]:
             call_s=settings.call_timeout_s,
             backoff=_backoff(settings),
         )
-        yield build_use_cases(store, open_content(settings.content), graph, patience)
+        yield build_use_cases(store, open_content(settings.content, settings.content_endpoint), graph, patience)
 
 
 @contextmanager
@@ -216,7 +216,7 @@ def working(settings: Settings, tools: Iterable[Tool] = ()) -> Iterator[Worker]:
     with ExitStack() as stack:
         stack.callback(store.close)
         store.check()
-        content = open_content(settings.content)
+        content = open_content(settings.content, settings.content_endpoint)
         own = ReadArtifact(store=store, content=content)
         bench = Bench(
             lease=LeaseRun(store=store, content=content, lease_s=settings.run_lease_s),

@@ -39,8 +39,11 @@ class Settings(BaseSettings):
         "sqlite:///agentplat.db", "URL", "Where agents, versions and people are kept: sqlite:///FILE or postgresql://…"
     )
     content: str = _setting(
-        "agentplat-content", "folder", "Where the bytes of artifacts and inputs are kept; all workers need the same one."
+        "agentplat-content",
+        "folder or URL",
+        "Where the bytes of artifacts and inputs are kept: a folder, or s3://BUCKET/PREFIX; servers and workers need the same one.",
     )
+    content_endpoint: str | None = _setting(None, "URL", "Address of the S3 service that has the bucket; Amazon's where not set.")
     data_dir: Path = _setting(Path(".data"), "folder", "Where `agentplat up` keeps databases, keys and the first token.")
 
     graph_target: str = _setting("127.0.0.1:50051", "host:port", "Address of the graph service.")

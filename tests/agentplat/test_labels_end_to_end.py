@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agentplat.content.opening import open_content
 from agentplat.domain.access import Access
 from agentplat.domain.chains import Judgement, OutcomeKind
 from agentplat.domain.errors import InvalidInput
@@ -15,6 +16,7 @@ from agentplat.domain.runs import Run
 from agentplat.domain.steps import Closing, GateRuling, Opening, ResultKind, ToolResult
 from agentplat.usecases.open_run import OpenRun
 
+from tests.agentplat.content.bucket_host import BUCKET, bucket_service
 from tests.agentplat.run_records import fault_of, folder_content, stored
 from tests.agentplat.tool_records import Shop
 from tests.agentplat.workers import worker
@@ -135,3 +137,22 @@ def test_data_that_a_person_brings_meets_the_barrier_before_anything_of_it_is_st
         assert work.runs.page(["*"], None, 10) == []
     run = open_run(root, ref("acme/finance:payer"), "numbers", parse_labels(["company:acme", "secret"]))
     assert texts(run.labels) == ("area:acme/finance", "company:acme", "secret")
+
+
+@pytest.mark.promise("A-1", "A-5", "A-7")
+def test_a_worker_process_keeps_and_reads_content_in_a_bucket(acme: World, tmp_path: Path) -> None:
+    root = acme.person("acme:ana", "author=*", "viewer=*")
+    _publish_chain(acme, root)
+    with bucket_service() as (endpoint, _):
+        content = open_content(f"s3://{BUCKET}/acme", endpoint)
+        run = OpenRun(store=acme.store, content=content)(root, ref(SOURCE), "from the web")
+        shop = Shop(store=acme.store, content=content, tools={})
+        address = f"s3://{BUCKET}/acme"
+        with worker(acme.store, tmp_path, address, AGENTPLAT_CONTENT_ENDPOINT=endpoint):
+            source = _ended(shop, run)
+            started = shop.start(source, "found.0", ref(HOPS[0]))
+            assert isinstance(started, Run)
+            reader = _ended(shop, started)
+        [result] = [step for step in shop.trail(reader) if isinstance(step, ToolResult)]
+        assert (result.result, shop.text(result)) == (ResultKind.DONE, "company:globex labels: []")
+    assert not (tmp_path / "content").exists()

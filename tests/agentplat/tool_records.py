@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agentplat.content.folder import FolderContent
+from agentplat.content.port import ContentStore
 from agentplat.domain.artifacts import Answer, Delivery, carried, resolve
 from agentplat.domain.chains import Judgement, Listener, OpenedBy, OutcomeKind, after, judge, position_of
 from agentplat.domain.errors import RunWaits
@@ -97,7 +97,7 @@ class Shop:
     """Everything that calls in runs need, on one store and one folder."""
 
     store: Store
-    content: FolderContent
+    content: ContentStore
     tools: dict[str, Noting]
     autonomy: Autonomy = Autonomy.ACT_FREELY
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,3 +74,50 @@ def test_a_folder_that_can_not_be_used_is_told_apart_from_damage(tmp_path: Path)
 def test_an_address_of_another_kind_is_refused(address: str) -> None:
     with pytest.raises(InvalidInput, match="content"):
         open_content(address)
+
+
+@pytest.mark.promise("A-7")
+def test_bytes_are_written_and_synced_before_they_get_their_name_and_the_name_is_synced_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(f"sync {'folder' if stat.S_ISDIR(os.fstat(descriptor).st_mode) else os.fstat(descriptor).st_size}")
+        fsync(descriptor)
+
+    def noted_replace(*names: str, **folders: int) -> None:
+        done.append("name")
+        replace(*names, **folders)
+
+    monkeypatch.setattr("agentplat.content.folder.os.fsync", noted_fsync)
+    monkeypatch.setattr("agentplat.content.folder.os.replace", noted_replace)
+    folder_content(tmp_path).put(b"12345")
+    at = done.index("name")
+    assert done[at - 1] == "sync 5"
+    assert done[at + 1 :] == ["sync folder"]
+    # The new folders, up to the one that was there.
+    assert done[: at - 1].count("sync folder") >= 2
+
+
+@pytest.mark.promise("A-7")
+def test_a_folder_of_the_store_that_is_a_link_leads_nowhere(tmp_path: Path) -> None:
+    blob = written(tmp_path, "The token has expired.")
+    shelf, away = _file(tmp_path, blob).parent, tmp_path / "away"
+    shelf.rename(away)
+    shelf.symlink_to(away)
+    content = folder_content(tmp_path)
+    assert not content.has(blob)
+    with pytest.raises(ContentDamaged):
+        content.get(blob)
+    with pytest.raises(ContentUnavailable):
+        content.put(b"The token has expired.")
+
+
+@pytest.mark.promise("A-6")
+def test_a_store_whose_folder_is_not_there_has_lost_nothing(tmp_path: Path) -> None:
+    blob = written(tmp_path, "x")
+    (tmp_path / "content").rename(tmp_path / "unmounted")
+    with pytest.raises(ContentUnavailable):
+        folder_content(tmp_path).get(blob)
