@@ -12,6 +12,7 @@ AREAS = {
     "G": "The graph service",
     "P": "Publishing",
     "R": "Runs, trails, chains and the dispatcher",
+    "A": "Artifacts, labels, the Gate and budgets",
     "O": "Commands, settings, access and limits",
 }
 
