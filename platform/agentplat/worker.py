@@ -16,8 +16,9 @@ import structlog
 from typing_extensions import override
 
 from agentplat.content.port import ContentStore
-from agentplat.domain.errors import InvalidInput, LeaseLost, PlatformError, RunFailed, RunWaits, StoreUnavailable
+from agentplat.domain.errors import ContentDamaged, InvalidInput, LeaseLost, PlatformError, RunFailed, RunWaits, StoreUnavailable
 from agentplat.domain.runs import Run
+from agentplat.domain.steps import ResultKind
 from agentplat.drivers.port import Called, Driver, Hands, Task
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.finish_run import FinishRun
@@ -51,7 +52,11 @@ class _RunHands(Hands):
         self.run, result = self._bench.call(self.run, self._calls, tool, arguments)
         text = result.reason or ""
         if result.content is not None:
-            text = self._bench.content.get(result.content).decode()
+            try:
+                text = self._bench.content.get(result.content).decode()
+            except ContentDamaged as error:
+                # Somebody erased what an earlier call had read: the run goes on without it.
+                return Called(result=ResultKind.FAILED, text=str(error))
         return Called(result=result.result, text=text)
 
 

@@ -90,16 +90,6 @@ class SqlArtifacts(Artifacts):
         )
 
     @override
-    def was_erased(self, digest: str) -> bool:
-        tables = (schema.artifacts, schema.run_inputs)
-        return not self.is_needed(digest) and any(
-            self._connection.execute(
-                sa.select(sa.literal(1)).where(table.c.digest == digest, table.c.erased_at.is_not(None)).limit(1)
-            ).first()
-            for table in tables
-        )
-
-    @override
     def declassify(self, artifact: Artifact, label: str, reason: str, by: Person, at: int, expires_at: int) -> Declassification:
         acts = schema.declassifications
         values: dict[str, Any] = {

@@ -64,12 +64,12 @@ class SqlBudgets(Budgets):
     @override
     def reserve(self, run_id: int, call: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
         table = schema.budgets
-        for budget in budgets:
-            amount = amounts.get(budget.unit, 0)
+        for unit, amount in amounts.items():
             more = {"reserved": table.c.reserved + amount}
-            self._connection.execute(table.update().where(table.c.id == budget.id).values(more))
-            values = {"run_id": run_id, "call": call, "budget_id": budget.id, "amount": amount}
-            self._connection.execute(schema.reservations.insert().values(values))
+            charged = [budget.id for budget in budgets if budget.unit is unit]
+            self._connection.execute(table.update().where(table.c.id.in_(charged)).values(more))
+        rows = [{"run_id": run_id, "call": call, "budget_id": b.id, "amount": amounts.get(b.unit, 0)} for b in budgets]
+        self._connection.execute(schema.reservations.insert(), rows)
 
     def _open(self, run_id: int, call: int | None) -> Sequence[Any]:
         reservations, budgets = schema.reservations.c, schema.budgets.c
@@ -90,15 +90,19 @@ class SqlBudgets(Budgets):
     @override
     def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
         budgets, reservations = schema.budgets, schema.reservations
+        rows = self._open(run_id, call)
+        # In the order of `hold`, for the same reason.
+        ids = sorted(row.budget_id for row in rows)
+        self._connection.execute(sa.select(budgets.c.id).where(budgets.c.id.in_(ids)).order_by(budgets.c.id).with_for_update())
         settled: dict[Unit, int] = {}
-        for row in self._open(run_id, call):
-            amount = took.get(Unit(row.unit), row.amount)
-            settled[Unit(row.unit)] = amount
-            moved = {"reserved": budgets.c.reserved - row.amount, "spent": budgets.c.spent + amount}
-            self._connection.execute(budgets.update().where(budgets.c.id == row.budget_id).values(moved))
-            this = sa.and_(reservations.c.run_id == run_id, reservations.c.call == call, reservations.c.budget_id == row.budget_id)
-            self._connection.execute(reservations.update().where(this).values(settled=amount))
-        return settled
+        for unit, held in dict.fromkeys((Unit(row.unit), row.amount) for row in rows):
+            amount = settled[unit] = took.get(unit, held)
+            charged = [row.budget_id for row in rows if row.unit == unit.value]
+            moved = {"reserved": budgets.c.reserved - held, "spent": budgets.c.spent + amount}
+            self._connection.execute(budgets.update().where(budgets.c.id.in_(charged)).values(moved))
+            these = (reservations.c.run_id == run_id, reservations.c.call == call, reservations.c.budget_id.in_(charged))
+            self._connection.execute(reservations.update().where(*these).values(settled=amount))
+        return dict(sorted(settled.items()))
 
     @override
     def set_ceiling(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:

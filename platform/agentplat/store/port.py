@@ -248,9 +248,6 @@ class Artifacts(Protocol):
     def is_needed(self, digest: str) -> bool:
         """Whether an artifact or an input that was not erased has bytes of this digest."""
 
-    def was_erased(self, digest: str) -> bool:
-        """Whether bytes of this digest were taken away on purpose, from all that had them."""
-
     def declassify(self, artifact: Artifact, label: str, reason: str, by: Person, at: int, expires_at: int) -> Declassification:
         """Note that until a moment the artifact is read without a label. The database refuses the labels of a place."""
 

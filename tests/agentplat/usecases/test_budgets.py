@@ -15,9 +15,10 @@ from agentplat.domain.budgets import MOST, Budget, Unit, agent_holder, holders, 
 from agentplat.domain.errors import AccessDenied, Conflict, InvalidInput, NotFound, RunWaits
 from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
-from agentplat.domain.steps import BudgetReserved, BudgetSettled, GateRuling, ResultKind, ToolResult, Waiting
+from agentplat.domain.steps import BudgetReserved, BudgetSettled, GateRuling, ModelTurn, ResultKind, ToolResult, Waiting
 from agentplat.domain.tools import Given
 from agentplat.store.sql import SqlStore, open_store
+from agentplat.usecases.charge_turn import ChargeTurn
 from agentplat.usecases.manage_budgets import ManageBudgets, Named
 
 from tests.agentplat.access_records import access
@@ -257,3 +258,26 @@ def test_two_that_reserve_in_the_same_budgets_never_wait_for_each_other_for_ever
         for future in [pool.submit(reserve, i) for i in range(8)]:
             future.result(WAIT_S)
     assert counted(platform, "*", Unit.TOKENS).spent == 80
+
+
+@pytest.mark.promise("A-15")
+def test_a_turn_of_a_model_is_paid_from_the_same_budgets_and_stops_at_the_same_ceilings(platform: Shop) -> None:
+    limit(platform, "acme", Unit.TOKENS, 1_000)
+    charge = ChargeTurn(store=platform.store)
+    said = ModelTurn(model="m", content=platform.content.put(b"hello"), tokens_read=200, tokens_written=100)
+    run = charge.reserve(platform.open(DEVELOPER), 1, {Unit.TOKENS: 800, Unit.MONEY: 0})
+    assert charge.reserve(run, 1, {Unit.TOKENS: 800}) == run
+    assert counted(platform, "acme", Unit.TOKENS).reserved == 800
+    run = charge.settle(run, 1, {Unit.TOKENS: 300}, said)
+    assert (counted(platform, "acme", Unit.TOKENS).spent, counted(platform, "acme", Unit.TOKENS).reserved) == (300, 0)
+    run = charge.reserve(run, 2, {Unit.TOKENS: 700})
+    run = charge.settle(run, 2, {Unit.TOKENS: 650}, said)
+    with pytest.raises(RunWaits, match="tokens of acme"):
+        charge.reserve(run, 3, {Unit.TOKENS: 51})
+    waiting = stored(platform.store, run.id)
+    assert (waiting.state, waiting.waiting_for) == (RunState.WAITING, WaitingFor.BUDGET)
+    assert [type(step).__name__ for step in platform.trail(run)[1:]] == [
+        *("BudgetReserved", "ModelTurn", "BudgetSettled") * 2,
+        "Waiting",
+    ]
+    assert fault_of(platform.store, run.id) is None
