@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from agentplat.domain.artifacts import Delivery
+from agentplat.domain.artifacts import Artifact, Delivery
 from agentplat.domain.budgets import Unit
 from agentplat.domain.canonical import canonical_json, digest
 from agentplat.domain.labels import Label, Labels, Mark
@@ -91,7 +91,7 @@ class Given:
     """What a call gave. data: None where there is nothing to give. labels: of this result, beside those of all the tool's results.
 
     reason: why it failed, or what is worth knowing; it goes into the trail and so never holds content. took: what the call really
-    took, by unit; a unit that is left out took its worst case.
+    took, by unit; a unit that is left out took its worst case. copy_of: the artifact whose content the data is, where it is one.
     """
 
     result: ResultKind
@@ -99,6 +99,7 @@ class Given:
     labels: Labels = frozenset()
     reason: str | None = None
     took: Mapping[Unit, int] = field(default_factory=dict)
+    copy_of: Artifact | None = None
 
 
 READ_ARTIFACT = "read_artifact"

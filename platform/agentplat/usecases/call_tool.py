@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
 from agentplat.content.port import ContentStore
-from agentplat.domain.artifacts import Blob, Delivery
+from agentplat.domain.artifacts import NOT_THERE, Artifact, Availability, Blob, Delivery
 from agentplat.domain.budgets import Unit
 from agentplat.domain.calls import ABOUT_CALLS, CallSoFar, Standing, calls_of
 from agentplat.domain.errors import PlatformError, RunFailed, RunWaits
@@ -149,7 +149,20 @@ class CallTool:
         result = ToolResult(call=call, result=given.result, labels=texts(labels), content=content, reason=given.reason)
         took = {**allowed.tool.spec.worst, Unit.TIME: elapsed_ms, **given.took}
         with self.store.writing() as work:
+            if given.copy_of is not None and self._erased_meanwhile(work, given.copy_of):
+                reason = NOT_THERE[Availability.ERASED]
+                result = replace(result, result=ResultKind.FAILED, content=None, reason=reason)
             return self._end(work, allowed.run, call, result, took)
+
+    def _erased_meanwhile(self, work: Work, artifact: Artifact) -> bool:
+        """Whether somebody erased the artifact while it was being read; the copy that was just put then goes too."""
+        work.artifacts.guard([artifact.blob.digest])
+        now = work.artifacts.find(artifact.run_id, artifact.name)
+        if now is not None and now.erased_at is None:
+            return False
+        if not work.artifacts.is_needed(artifact.blob.digest):
+            self.content.erase(artifact.blob)
+        return True
 
     def _end(self, work: Work, run: Run, call: int, result: ToolResult, took: Mapping[Unit, int]) -> tuple[Run, ToolResult]:
         """Keep what came of a call: what it took, its result, and its labels, which are the run's from now on (A-8)."""

@@ -111,4 +111,5 @@ class ReadArtifact(Tool):
             return Given(result=ResultKind.FAILED, labels=labels, reason=DAMAGED)
         lifted = [act for act in acts if act.label in {label.text for label in artifact.labels}]
         told = ", ".join(f"{act.label} (declassification {act.id} by {act.by})" for act in lifted)
-        return Given(result=ResultKind.DONE, data=data, labels=labels, reason=f"read without {told}" if told else None)
+        reason = f"read without {told}" if told else None
+        return Given(result=ResultKind.DONE, data=data, labels=labels, reason=reason, copy_of=artifact)

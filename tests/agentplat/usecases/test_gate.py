@@ -100,7 +100,7 @@ def test_untrusted_data_and_an_irreversible_tool_are_kept_apart(platform: Shop) 
     assert [len(platform.tools[name].done) for name in ("delete", "pay", "note")] == [0, 0, 1]
 
 
-@pytest.mark.promise("A-12")
+@pytest.mark.promise("A-8", "A-12")
 def test_a_write_that_was_done_is_not_done_again_and_gives_what_it_gave(platform: Shop) -> None:
     platform.tools["note"].given = Given(result=ResultKind.DONE, data=b"noted", labels=parse_labels(["personal"]))
     run, first = platform.call(platform.open(DEVELOPER), 1, "note", {"text": "x"})

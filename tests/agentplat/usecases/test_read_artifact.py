@@ -210,6 +210,30 @@ def test_bytes_that_are_erased_just_before_they_are_named_again_are_there_all_th
 
 
 @pytest.mark.promise("A-6")
+def test_what_is_erased_while_it_is_being_read_does_not_come_back_as_a_copy(platform: Shop, tmp_path: Path) -> None:
+    source, run = started(platform, ("personal",))
+    admin = access(platform.store, "acme:ana", (Role.ADMIN, "acme"))
+    erase = EraseArtifact(store=platform.store, content=platform.content)
+
+    class ErasedWhileRead(FolderContent):
+        """A folder in which somebody erases the letter between its being read and its being kept as a result."""
+
+        @override
+        def get(self, blob: Blob) -> bytes:
+            data = super().get(blob)
+            erase(admin, source.id, "letter", "asked for")
+            return data
+
+    with platform.store.reading() as work:
+        blob = work.artifacts.of_run(source.id)["letter"].blob
+    slow = Shop(store=platform.store, content=ErasedWhileRead(tmp_path / "content"), tools={})
+    run, result = slow.call(run, 1, "read_artifact", {"name": "letter"})
+    assert (result.result, result.content, (result.reason or "").partition(":")[0]) == (ResultKind.FAILED, None, "erased")
+    assert result.labels == ("area:acme/platform", "personal")
+    assert not platform.content.has(blob)
+
+
+@pytest.mark.promise("A-6")
 def test_only_an_admin_of_the_scope_erases_and_says_why(platform: Shop) -> None:
     source, _ = started(platform)
     erase = EraseArtifact(store=platform.store, content=platform.content)
