@@ -74,9 +74,12 @@ class CallTool:
         name = _recordable(tool)
         # Durable before the trail names them.
         kept = self.content.put(canonical_arguments(arguments))
-        with self.store.writing() as work:
+        # Before anything is held: a long trail takes a while to read, and one that grows meanwhile makes the append below fail.
+        with self.store.reading() as work:
             asked = Asked(run=run, call=call, arguments=arguments, delivery=_delivery(work, run))
-            standing = self._so_far(work, asked, name, kept)
+            calls = calls_of(work.runs.trail(run.id, kinds=ABOUT_CALLS))
+        with self.store.writing() as work:
+            standing = self._so_far(work, asked, name, kept, calls)
         if isinstance(standing, Waiting):
             raise RunWaits(run.id, standing.ceiling or "an approval")
         if not isinstance(standing, _Allowed):
@@ -84,8 +87,9 @@ class CallTool:
         given, elapsed_ms = _carried_out(standing.tool, asked)
         return self._answer(standing, call, given, elapsed_ms)
 
-    def _so_far(self, work: Work, asked: Asked, name: str, kept: Blob) -> _Allowed | Waiting | tuple[Run, ToolResult]:
-        calls = calls_of(work.runs.trail(asked.run.id, kinds=ABOUT_CALLS))
+    def _so_far(
+        self, work: Work, asked: Asked, name: str, kept: Blob, calls: dict[int, CallSoFar]
+    ) -> _Allowed | Waiting | tuple[Run, ToolResult]:
         known = calls.get(asked.call)
         if known is None:
             first = ToolCall(call=asked.call, tool=name, arguments=kept, artifact=self._artifact(name, asked))
