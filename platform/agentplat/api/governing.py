@@ -75,6 +75,12 @@ def erase(served: Served, access: Caller, run: Id, name: Artifact, given: EraseI
     return ErasedOut(run=run, artifact=called, changed=served.use_cases.governing.erase(access, run, called, given.reason))
 
 
+@router.post("/runs/{run}/erase-input")
+def erase_input(served: Served, access: Caller, run: Id, given: EraseIn) -> ErasedOut:
+    """Take what the opener of a run wrote away for good."""
+    return ErasedOut(run=run, artifact=None, changed=served.use_cases.governing.erase.input(access, run, given.reason))
+
+
 @router.post("/runs/{run}/resume")
 def resume_run(served: Served, access: Caller, run: Id) -> RunStateOut:
     """Let a run go on that waits at a ceiling."""

@@ -116,10 +116,10 @@ class EraseIn(Wire):
 
 
 class ErasedOut(Wire):
-    """changed: false where it was erased already."""
+    """changed: false where it was erased already. artifact: null where it was the run's input."""
 
     run: int
-    artifact: str
+    artifact: str | None
     changed: bool
 
 

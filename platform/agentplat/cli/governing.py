@@ -186,16 +186,18 @@ def _register_artifacts(app: typer.Typer, connect: Connect) -> None:
     @app.command()
     def erase(
         run: RunId,
-        name: ArtifactName,
         reason: Why,
+        name: Annotated[str | None, typer.Argument(help="The artifact's name; none for the run's input.")] = None,
         server: Server = None,
         token_file: TokenFile = None,
         form: Form = Format.TEXT,
     ) -> None:
-        """Take the content of an artifact away for good; its name, digest and labels stay.
+        """Take the content of an artifact, or the input of a run, away for good; its ref, digest and labels stay.
 
         Example: agentplat erase 12 customer_letter --reason "asked for by its writer" --token-file ana.token
         """
+        where = f"/v1/runs/{run}/erase-input" if name is None else _path(run, name, "erase")
         with connect(server, token_file) as remote:
-            answer = remote.post(_path(run, name, "erase"), {"reason": reason})
-        show(answer, f"{name} of run {run} {'is erased' if answer['changed'] else 'was erased already'}", form)
+            answer = remote.post(where, {"reason": reason})
+        done = "is erased" if answer["changed"] else "was erased already"
+        show(answer, f"{name or 'the input'} of run {run} {done}", form)

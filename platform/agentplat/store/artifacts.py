@@ -80,6 +80,13 @@ class SqlArtifacts(Artifacts):
         return self._connection.execute(erased).rowcount == 1
 
     @override
+    def erase_input(self, run: Run, by: Person, at: int) -> bool:
+        inputs = schema.run_inputs
+        there = sa.and_(inputs.c.run_id == run.id, inputs.c.erased_at.is_(None))
+        erased = inputs.update().where(there).values(erased_at=at, erased_by_id=by.id)
+        return self._connection.execute(erased).rowcount == 1
+
+    @override
     def is_needed(self, digest: str) -> bool:
         tables = (schema.artifacts, schema.run_inputs)
         return any(

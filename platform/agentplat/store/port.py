@@ -245,6 +245,9 @@ class Artifacts(Protocol):
     def erase(self, artifact: Artifact, by: Person, at: int) -> bool:
         """Note that a person took the artifact's content away; False where somebody had already."""
 
+    def erase_input(self, run: Run, by: Person, at: int) -> bool:
+        """Note that a person took away what the run's opener wrote; False where there was nothing, or somebody had already."""
+
     def is_needed(self, digest: str) -> bool:
         """Whether an artifact or an input that was not erased has bytes of this digest."""
 

@@ -20,7 +20,7 @@ from agentplat.domain.budgets import Unit
 from agentplat.domain.calls import ABOUT_CALLS, CallSoFar, Standing, calls_of
 from agentplat.domain.errors import PlatformError, RunFailed, RunWaits
 from agentplat.domain.gate import Rule
-from agentplat.domain.labels import join, parse_labels, texts
+from agentplat.domain.labels import crossing, join, parse_labels, texts
 from agentplat.domain.runs import Run, WaitingFor
 from agentplat.domain.steps import (
     ApprovalAsked,
@@ -148,15 +148,23 @@ class CallTool:
         return waiting
 
     def _answer(self, allowed: _Allowed, call: int, given: Given, elapsed_ms: int) -> tuple[Run, ToolResult]:
-        content = None if given.data is None else self.content.put(given.data)
-        labels = join(allowed.tool.spec.labels, given.labels)
-        result = ToolResult(call=call, result=given.result, labels=texts(labels), content=content, reason=given.reason)
+        result = self._result(allowed, call, given)
         took = {**allowed.tool.spec.worst, Unit.TIME: elapsed_ms, **given.took}
         with self.store.writing() as work:
-            if given.copy_of is not None and self._erased_meanwhile(work, given.copy_of):
+            if given.copy_of is not None and result.content is not None and self._erased_meanwhile(work, given.copy_of):
                 reason = NOT_THERE[Availability.ERASED]
                 result = replace(result, result=ResultKind.FAILED, content=None, reason=reason)
             return self._end(work, allowed.run, call, result, took)
+
+    def _result(self, allowed: _Allowed, call: int, given: Given) -> ToolResult:
+        labels = join(allowed.tool.spec.labels, given.labels)
+        stopped = crossing(labels, allowed.run.agent.scope)
+        if stopped is not None:
+            # The Gate could not know where the data would come from. Nothing of it is kept, so its labels stay away too.
+            reason = f"{stopped.label} may not come to {stopped.into}: {stopped.rule}"
+            return ToolResult(call=call, result=ResultKind.REFUSED, reason=reason)
+        content = None if given.data is None else self.content.put(given.data)
+        return ToolResult(call=call, result=given.result, labels=texts(labels), content=content, reason=given.reason)
 
     def _erased_meanwhile(self, work: Work, artifact: Artifact) -> bool:
         """Whether somebody erased the artifact while it was being read; the copy that was just put then goes too."""

@@ -53,6 +53,7 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/runs/{run}/resume"): lambda t: (path("v1", "runs", t.run, "resume"), None),
     ("POST", "/v1/runs/{run}/artifacts/{name}/declassify"): lambda t: (_artifact(t, "declassify"), DECLASSIFY),
     ("POST", "/v1/runs/{run}/artifacts/{name}/erase"): lambda t: (_artifact(t, "erase"), {"reason": "asked for"}),
+    ("POST", "/v1/runs/{run}/erase-input"): lambda t: (path("v1", "runs", t.run, "erase-input"), {"reason": "asked for"}),
     ("GET", "/v1/budgets"): lambda t: (f"/v1/budgets?run={t.run}", None),
     ("PUT", "/v1/budgets"): lambda t: ("/v1/budgets", {"run": t.run, "unit": "tokens", "ceiling": 5}),
 }
@@ -246,5 +247,7 @@ def test_the_commands_do_what_the_routes_do(place: Place, tmp_path: Path) -> Non
     wrong = _command(place, token, "declassify", letter.run, "letter", "area:acme/platform", "--reason", "x")
     assert (wrong.status, "nothing lifts the barrier" in wrong.err) == (2, True)
     assert told("erase", letter.run, "letter", "--reason", "asked for")["changed"] is True
+    none = _command(place, token, "erase", letter.run, "--reason", "asked for")
+    assert (none.status, "no such thing" in none.err) == (2, True)
     text = command("approval", "list", "--all", "--server", f"http://{place.api.address}", "--token-file", token, cwd=place.folder)
     assert f"run {target.run} call 1: pay  refused" in text.out

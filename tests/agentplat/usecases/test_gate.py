@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agentplat.domain.access import Access, Role
+from agentplat.domain.artifacts import blob_of
 from agentplat.domain.errors import AccessDenied, Conflict, ContentDamaged, LeaseLost, NotFound, RunFailed, RunWaits
 from agentplat.domain.gate import Autonomy
 from agentplat.domain.labels import parse_labels, texts
@@ -111,6 +112,17 @@ def test_a_write_that_was_done_is_not_done_again_and_gives_what_it_gave(platform
     for call in (4, 5):
         run, _ = platform.call(run, call, "look", {"text": "x"})
     assert (len(platform.tools["note"].done), len(platform.tools["look"].done)) == (2, 2)
+
+
+@pytest.mark.promise("A-9")
+def test_what_a_tool_brings_from_a_place_whose_data_may_not_come_here_is_not_kept(platform: Shop) -> None:
+    platform.tools["look"].given = Given(result=ResultKind.DONE, data=b"the numbers", labels=parse_labels(["area:acme/finance"]))
+    run, result = platform.call(platform.open(DEVELOPER), 1, "look", {"text": "x"})
+    assert (result.result, result.content, result.labels) == (ResultKind.REFUSED, None, ())
+    assert result.reason is not None
+    assert result.reason.startswith("area:acme/finance may not come to acme/platform")
+    assert texts(stored(platform.store, run.id).labels) == ("area:acme/platform",)
+    assert not platform.content.has(blob_of(b"the numbers"))
 
 
 @pytest.mark.promise("R-2")

@@ -20,10 +20,12 @@ from agentplat.usecases.call_tool import MOST_NAME_CHARACTERS
 from agentplat.usecases.declassify_artifact import DeclassifyArtifact
 from agentplat.usecases.erase_artifact import EraseArtifact
 from agentplat.usecases.finish_run import FinishRun
+from agentplat.usecases.lease_run import LeaseRun
+from agentplat.usecases.open_run import OpenRun
 from typing_extensions import override
 
 from tests.agentplat.access_records import access
-from tests.agentplat.run_records import stored
+from tests.agentplat.run_records import fault_of, stored
 from tests.agentplat.tool_records import Shop, emission, shop
 
 TRIAGE, FIXER = Ref("acme/platform", "triage"), Ref("acme/platform", "fixer")
@@ -231,6 +233,31 @@ def test_what_is_erased_while_it_is_being_read_does_not_come_back_as_a_copy(plat
     assert (result.result, result.content, (result.reason or "").partition(":")[0]) == (ResultKind.FAILED, None, "erased")
     assert result.labels == ("area:acme/platform", "personal")
     assert not platform.content.has(blob)
+
+
+@pytest.mark.promise("A-6")
+def test_what_the_opener_of_a_run_wrote_is_erased_and_the_run_is_told_nothing_of_it(platform: Shop) -> None:
+    author = access(platform.store, "acme:ana", (Role.AUTHOR, "acme"), (Role.ADMIN, "acme"))
+    opened = [
+        OpenRun(store=platform.store, content=platform.content)(author, TRIAGE, text) for text in ("Dear Ms. A", "Dear Ms. A", None)
+    ]
+    with platform.store.reading() as work:
+        given = work.runs.input(opened[0].id)
+    assert given is not None
+    erase = EraseArtifact(store=platform.store, content=platform.content)
+    assert erase.input(author, opened[0].id, "asked for")
+    assert platform.content.has(given[0])
+    assert erase.input(author, opened[1].id, "asked for")
+    assert not erase.input(author, opened[1].id, "asked for")
+    assert not platform.content.has(given[0])
+    with pytest.raises(NotFound):
+        erase.input(author, opened[2].id, "asked for")
+    with pytest.raises(AccessDenied):
+        erase.input(access(platform.store, "acme:bo", (Role.AUTHOR, "acme")), opened[1].id, "why")
+    lease = LeaseRun(store=platform.store, content=platform.content, lease_s=60)
+    held = lease.prepare(platform.lease())
+    assert (held.run.id, held.input) == (opened[0].id, None)
+    assert fault_of(platform.store, opened[0].id) is None
 
 
 @pytest.mark.promise("A-6")
