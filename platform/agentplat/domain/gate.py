@@ -74,7 +74,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the Gate says. reason: in words, None where nothing was objected to."""
+    """What the Gate says. rule: the one that objected, or the last one asked. reason: in words, None where none objected."""
 
     ruling: Ruling
     rule: Rule
