@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import people, publishing, serving
+from agentplat.cli import governing, people, publishing, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -23,8 +23,16 @@ from agentplat.settings import FIELDS, load, unit_of
 if TYPE_CHECKING:
     from agentplat.running import Announce
 
-_NOT_FOR_SERVE = frozenset({"data_dir", "server_url", "token_file"})
-_NOT_FOR_UP = frozenset({"database_url", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url", "token_file"})
+_NOT_FOR_SERVE = frozenset({"data_dir", "run_lease_s", "server_url", "token_file"})
+_NOT_FOR_UP = frozenset(
+    {
+        "database_url", "content", "content_endpoint", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key",
+        "server_url", "token_file",
+    }
+)  # fmt: skip
+_NOT_FOR_WORKER = frozenset(FIELDS) - {
+    "database_url", "content", "content_endpoint", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
+}  # fmt: skip
 """Settings that would be without effect, and so are no flags of the command."""
 
 
@@ -38,6 +46,12 @@ def _run_both(flags: Mapping[str, str], config: Path | None, announce: Announce)
     from agentplat.running import run_both  # noqa: PLC0415
 
     run_both(flags, config, announce)
+
+
+def _run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
+    from agentplat.running import run_worker  # noqa: PLC0415
+
+    run_worker(flags, config, announce)
 
 
 def _migrate(flags: Mapping[str, str], config: Path | None) -> str:
@@ -78,7 +92,7 @@ def build() -> typer.Typer:
     """The command line."""
     app = typer.Typer(
         name="agentplat",
-        help="Publishes versions of agents and tells which loops they close.",
+        help="Publishes versions of agents, tells which loops they close, and runs those agents.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -87,10 +101,17 @@ def build() -> typer.Typer:
     serving.register(
         app,
         serving.Commands(
-            serve=_run_server, serve_flags=_flags(_NOT_FOR_SERVE), up=_run_both, up_flags=_flags(_NOT_FOR_UP), migrate=_migrate
+            serve=_run_server,
+            serve_flags=_flags(_NOT_FOR_SERVE),
+            up=_run_both,
+            up_flags=_flags(_NOT_FOR_UP),
+            migrate=_migrate,
+            work=_run_worker,
+            work_flags=_flags(_NOT_FOR_WORKER),
         ),
     )
     publishing.register(app, _connect)
+    governing.register(app, _connect)
     people.register(app, _open_desk)
     return app
 

@@ -37,6 +37,11 @@ class Home:
         return f"sqlite:///{self.folder / 'graphsvc.db'}"
 
     @property
+    def content(self) -> str:
+        """The content store."""
+        return str(self.folder / "content")
+
+    @property
     def signing_key(self) -> Path:
         """The platform's private key."""
         return self.folder / "agentplat.key.pem"

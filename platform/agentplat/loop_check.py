@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from agentplat.domain.access import Access
+from agentplat.domain.actions import actions_of, driver_of
 from agentplat.domain.diff import Path
 from agentplat.domain.errors import GraphRefused, GraphUnavailable, InvalidInput, Violation
 from agentplat.domain.languages import Language
 from agentplat.domain.registry import Content, Emission
+from agentplat.domain.runs import DriverKind
 from agentplat.domain.scopes import Ref
 from agentplat.signing import Signer
 from graphsvc import client as graph
@@ -68,9 +70,21 @@ def read_manifests(text: str, source: str) -> list[Content]:
             reason = f"{content.agent} has a manifest at line {first} already"
             place = f"{source}:{manifest.line}"
             faults.append(Violation(field="metadata", place=place, reason=reason, remedy="write one manifest for each agent"))
+        faults.extend(_faults_of_script(content, f"{source}:{manifest.line}"))
     if faults:
         raise InvalidInput(faults)
     return contents
+
+
+def _faults_of_script(content: Content, place: str) -> list[Violation]:
+    """What is wrong with a script, whose actions the graph service does not know. place: where the manifest begins."""
+    if driver_of(content.manifest) is not DriverKind.SCRIPTED:
+        return []
+    try:
+        actions_of(content.manifest)
+    except InvalidInput as error:
+        return [replace(violation, place=place) for violation in error.violations]
+    return []
 
 
 def _content(manifest: graph.Manifest) -> Content:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +23,11 @@ from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, TlsFiles, address_of, is_loopback, open_socket, split_address
 from agentplat.cli.people import Desk
 from agentplat.cli.serving import Ready
+from agentplat.content.opening import open_content
 from agentplat.courier import Courier
 from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
+from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
 from agentplat.loop_check import GraphAddress, open_loop_check
 from agentplat.settings import Settings, load
@@ -35,9 +37,16 @@ from agentplat.store.port import Store
 from agentplat.store.sql import open_store
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
+from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
+from agentplat.usecases.finish_run import FinishRun
+from agentplat.usecases.judge_call import JudgeCall
+from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.read_artifact import ReadArtifact
+from agentplat.usecases.tool import Tool
+from agentplat.worker import Bench, Worker
 
 GRAPH_START_S = 600.0
 """Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
@@ -84,7 +93,7 @@ def _use_cases(settings: Settings) -> Iterator[UseCases]:
             call_s=settings.call_timeout_s,
             backoff=_backoff(settings),
         )
-        yield build_use_cases(store, graph, patience)
+        yield build_use_cases(store, open_content(settings.content, settings.content_endpoint), graph, patience)
 
 
 @contextmanager
@@ -181,7 +190,12 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
         supervisor = Supervisor(lambda ready: _graph_command(settings, home, ready))
         try:
             address = str(supervisor.start(GRAPH_START_S)["address"])
-            own = {"database_url": home.database_url, "signing_key": home.signing_key, "graph_target": address}
+            own = {
+                "database_url": home.database_url,
+                "content": home.content,
+                "signing_key": home.signing_key,
+                "graph_target": address,
+            }
             with answering(settings.model_copy(update=own)) as (server, ready):
                 announce(replace(ready, token_file=str(home.token_file)))
                 while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed:
@@ -190,6 +204,40 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
             supervisor.stop(settings.drain_timeout_s + 1)
     if supervisor.failed:
         raise ChildFailed("the graph service ended again and again; its own messages above say why")
+
+
+@contextmanager
+def working(settings: Settings, tools: Iterable[Tool] = ()) -> Iterator[Worker]:
+    """A worker that takes runs until the block ends, then finishes the one under way. tools: beside those of the platform.
+
+    Raises InvalidInput, StoreUnavailable, SchemaOutdated.
+    """
+    store = open_store(settings.database_url)
+    with ExitStack() as stack:
+        stack.callback(store.close)
+        store.check()
+        content = open_content(settings.content, settings.content_endpoint)
+        own = ReadArtifact(store=store, content=content)
+        bench = Bench(
+            lease=LeaseRun(store=store, content=content, lease_s=settings.run_lease_s),
+            call=CallTool(store=store, content=content, gate=JudgeCall(tools={tool.spec.name: tool for tool in (own, *tools)})),
+            finish=FinishRun(store=store, content=content),
+            content=content,
+        )
+        worker = Worker(bench, [ScriptedDriver()], settings.poll_interval_s)
+        worker.start()
+        stack.callback(worker.stop, settings.drain_timeout_s)
+        yield worker
+
+
+def run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
+    """Work until SIGTERM or SIGINT, then finish the run under way. Raises InvalidInput, StoreUnavailable, SchemaOutdated."""
+    settings = load(flags, config)
+    configure_logging(settings.log_level, settings.log_format)
+    stop = _told_to_stop()
+    with working(settings):
+        announce()
+        stop.wait()
 
 
 def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | None) -> list[str]:

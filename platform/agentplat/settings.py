@@ -38,6 +38,12 @@ class Settings(BaseSettings):
     database_url: str = _setting(
         "sqlite:///agentplat.db", "URL", "Where agents, versions and people are kept: sqlite:///FILE or postgresql://…"
     )
+    content: str = _setting(
+        "agentplat-content",
+        "folder or URL",
+        "Where the bytes of artifacts and inputs are kept: a folder, or s3://BUCKET/PREFIX; servers and workers need the same one.",
+    )
+    content_endpoint: str | None = _setting(None, "URL", "Address of the S3 service that has the bucket; Amazon's where not set.")
     data_dir: Path = _setting(Path(".data"), "folder", "Where `agentplat up` keeps databases, keys and the first token.")
 
     graph_target: str = _setting("127.0.0.1:50051", "host:port", "Address of the graph service.")
@@ -58,6 +64,10 @@ class Settings(BaseSettings):
     retry_first_s: float = _setting(0.2, "seconds", "Wait after the first delivery that failed; it doubles each time.", gt=0)
     retry_longest_s: float = _setting(10.0, "seconds", "Longest wait between two attempts at a delivery.", gt=0)
     poll_interval_s: float = _setting(0.5, "seconds", "Wait between two looks at an outbox with nothing due.", gt=0)
+
+    run_lease_s: float = _setting(
+        30.0, "seconds", "How long a run stays with a worker that gives no sign of life, before another one takes it over.", ge=0.1
+    )
 
     max_request_bytes: int = _setting(4 * 1024 * 1024, "bytes", "Largest body of a request.", ge=1_024, le=64 * 1024 * 1024)
     max_requests: int = _setting(64, "requests", "Requests answered at once; more are told to come back.", ge=1)

@@ -29,7 +29,9 @@ from tests.graphsvc.rpc.signing import Authority
 
 DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 COMMANDS = [
-    ["up"], ["serve"], ["migrate"], ["publish"], ["preview"], ["retire"], ["pause"], ["resume"], ["schema"],
+    ["up"], ["serve"], ["worker"], ["migrate"], ["publish"], ["preview"], ["retire"], ["pause"], ["resume"], ["schema"],
+    ["approval", "list"], ["approval", "show"], ["approval", "grant"], ["approval", "refuse"],
+    ["budget", "show"], ["budget", "set"], ["budget", "resume"], ["declassify"], ["erase"],
     ["user", "add"], ["user", "grant"], ["user", "revoke"], ["user", "list"], ["user", "token"], ["user", "revoke-token"],
 ]  # fmt: skip
 

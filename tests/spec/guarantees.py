@@ -8,7 +8,13 @@ from pathlib import Path
 from tests.spec.manifest import PROMISES, read_promises
 
 PAGE = Path("docs/guarantees.md")
-AREAS = {"G": "The graph service", "P": "Publishing", "O": "Commands, settings, access and limits"}
+AREAS = {
+    "G": "The graph service",
+    "P": "Publishing",
+    "R": "Runs, trails, chains and the dispatcher",
+    "A": "Artifacts, labels, the Gate and budgets",
+    "O": "Commands, settings, access and limits",
+}
 
 
 def render(promises: Mapping[str, str]) -> str:

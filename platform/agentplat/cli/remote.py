@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -50,11 +51,22 @@ class Remote:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.close()
 
+    def get(self, path: str, **query: str | int | None) -> Any:
+        """The answer to a GET. Raises ServerSilent, ServerRefused."""
+        return self._ask("GET", path, None, query)
+
     def post(self, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
         """The answer to a POST. Raises ServerSilent, ServerRefused."""
+        return self._ask("POST", path, body, query)
+
+    def put(self, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
+        """The answer to a PUT. Raises ServerSilent, ServerRefused."""
+        return self._ask("PUT", path, body, query)
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None, query: Mapping[str, str | int | None]) -> Any:
         asked = {name: value for name, value in query.items() if value is not None}
         try:
-            answer = self._client.post(path, json=body, params=asked)
+            answer = self._client.request(method, path, json=body, params=asked)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             remedy = "write http://HOST:PORT or https://HOST"
             raise InvalidInput([Violation(field="server", reason="is not an address", remedy=remedy)]) from error

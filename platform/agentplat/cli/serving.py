@@ -48,6 +48,9 @@ class Ready:
 Run = Callable[[Mapping[str, str], Path | None, Callable[[Ready], None]], None]
 """Serves until it is told to stop. Takes the flags given, the settings file and whom to tell that it is ready."""
 
+Work = Callable[[Mapping[str, str], Path | None, Callable[[], None]], None]
+"""Works until it is told to stop. Takes the flags given, the settings file and whom to tell that it is ready."""
+
 Migrate = Callable[[Mapping[str, str], Path | None], str]
 """Brings the database to the newest schema and tells its revision."""
 
@@ -61,6 +64,8 @@ class Commands:
     up: Run
     up_flags: list[Flag]
     migrate: Migrate
+    work: Work
+    work_flags: list[Flag]
 
 
 _SERVE = """Answer HTTP requests until SIGTERM or SIGINT, then finish what was accepted. The graph service runs elsewhere.
@@ -78,6 +83,13 @@ _UP = """Start both processes on embedded stores in the data folder, and make ke
     Example: agentplat up --data-dir .data
     """
 
+_WORKER = """Carry runs to their end until SIGTERM or SIGINT, then finish the one under way. Start as many as are needed.
+
+    Each setting is a flag, a variable AGENTPLAT_NAME, or a line of the TOML file; the first of these that is there counts.
+
+    Example: agentplat worker --database-url postgresql://agentplat@db/agentplat --content /srv/content
+    """
+
 
 def _parameter(flag: Flag) -> inspect.Parameter:
     default = "off unless set" if flag.default is None else f"default {flag.default}"
@@ -87,13 +99,21 @@ def _parameter(flag: Flag) -> inspect.Parameter:
     return inspect.Parameter(flag.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option])
 
 
-def _with_flags(name: str, doc: str, flags: list[Flag], run: Run) -> Callable[..., None]:
+Start = Callable[[Mapping[str, str], Path | None, Format], None]
+"""Runs a command that takes settings as flags. Takes the flags given, the settings file and how to print."""
+
+
+def _serving(run: Run) -> Start:
+    return lambda given, config, form: run(given, config, lambda ready: print(ready.line(form), flush=True))
+
+
+def _working(work: Work) -> Start:
+    return lambda given, config, form: work(given, config, lambda: show({"ready": True}, "agentplat takes runs", form))
+
+
+def _with_flags(name: str, doc: str, flags: list[Flag], start: Start) -> Callable[..., None]:
     def command(config: Path | None, form: Format, **given: str | None) -> None:
-        run(
-            {name: value for name, value in given.items() if value is not None},
-            config,
-            lambda ready: print(ready.line(form), flush=True),
-        )
+        start({name: value for name, value in given.items() if value is not None}, config, form)
 
     own: dict[str, Any] = {
         "config": (Path | None, typer.Option(help="Settings file in TOML [default: AGENTPLAT_CONFIG]", show_default=False), None),
@@ -112,8 +132,9 @@ def _with_flags(name: str, doc: str, flags: list[Flag], run: Run) -> Callable[..
 
 def register(app: typer.Typer, commands: Commands) -> None:
     """Add the commands to an app."""
-    app.command("up")(_with_flags("up", _UP, commands.up_flags, commands.up))
-    app.command("serve")(_with_flags("serve", _SERVE, commands.serve_flags, commands.serve))
+    app.command("up")(_with_flags("up", _UP, commands.up_flags, _serving(commands.up)))
+    app.command("serve")(_with_flags("serve", _SERVE, commands.serve_flags, _serving(commands.serve)))
+    app.command("worker")(_with_flags("worker", _WORKER, commands.work_flags, _working(commands.work)))
 
     @app.command()
     def migrate(

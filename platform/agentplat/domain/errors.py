@@ -76,6 +76,46 @@ class Conflict(PlatformError):
     """The act does not fit the present state; the message says why and what would fit."""
 
 
+class LeaseLost(PlatformError):
+    """Somebody else holds the run, or it went on without the writer. Nothing was written; whoever finds this out stops at once."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        super().__init__(f"run {run_id} is held by another worker or has moved on; take it again before writing to it")
+
+
+class ContentUnavailable(PlatformError):
+    """The content store did not take or give bytes. reason: for the operator's log."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__("the content store does not answer; try again later")
+
+
+class ContentDamaged(PlatformError):
+    """The content store lost bytes, or has other bytes under their digest; they are not served (A-6)."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+        super().__init__(f"the content with the digest {digest} is lost or damaged and is not served; tell the operator")
+
+
+class RunWaits(PlatformError):
+    """The run waits for a person or a budget and is held by nobody; whoever drove it stops. It goes on from its trail."""
+
+    def __init__(self, run_id: int, what: str) -> None:
+        self.run_id, self.what = run_id, what
+        super().__init__(f"run {run_id} waits for {what}")
+
+
+class RunFailed(PlatformError):
+    """A driver ends its run as failed. reason: for the closing step."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
 class TooLarge(PlatformError):
     """A request with more bytes than the server takes."""
 

@@ -41,15 +41,18 @@ def schema_is_current(connection: Connection) -> bool:
     return found == scripts.get_current_head() or found not in known
 
 
-def migrate(url: str) -> str:
-    """Bring the database to the newest schema, in one transaction, and tell its revision. Raises StoreUnavailable, InvalidInput."""
+def migrate(url: str, to: str = "head") -> str:
+    """Bring the database to the newest schema, in one transaction, and tell its revision.
+
+    to: an earlier revision, from which an upgrade is to be tried. Raises StoreUnavailable, InvalidInput.
+    """
     engine = open_engine(url)
     try:
         with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             if not schema_is_current(connection):
-                command.upgrade(_config(connection), "head")
+                command.upgrade(_config(connection), to)
             return str(_found(connection))
     except (sa.exc.OperationalError, sa.exc.InterfaceError) as error:
         raise StoreUnavailable from error

@@ -18,6 +18,7 @@ from agentplat.domain.outbox import Claim, Entry, EntryKind, EntryState
 from agentplat.domain.registry import Agent
 from agentplat.domain.scopes import Ref
 from agentplat.store import schema
+from agentplat.store.clock import database_now
 from agentplat.store.port import Outbox
 
 _UNSETTLED = (EntryState.WAITING.value, EntryState.SET_ASIDE.value)
@@ -44,15 +45,6 @@ class SqlOutbox(Outbox):
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def _now(self) -> int:
-        """Milliseconds since 1970 by the database's clock: the hosts that share a database may disagree on the time."""
-        if self._connection.dialect.name == "postgresql":
-            now = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
-        else:
-            now = "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS integer)"
-        moment: int = self._connection.exec_driver_sql(now).scalar_one()
-        return moment
-
     def _select(self) -> sa.Select[Any]:
         box, agents = schema.outbox.c, schema.agents.c
         joined = schema.outbox.join(schema.agents, agents.id == box.agent_id)
@@ -71,7 +63,7 @@ class SqlOutbox(Outbox):
                 number=number,
                 actor_id=actor.id,
                 owner=owner,
-                lease_until=self._now() + int(lease_s * 1000),
+                lease_until=database_now(self._connection) + int(lease_s * 1000),
             )
             .returning(box.id)
         )
@@ -99,7 +91,7 @@ class SqlOutbox(Outbox):
 
     @override
     def claim_head(self, agent_id: int, owner: str, lease_s: float) -> Claim | None:
-        box, now = schema.outbox.c, self._now()
+        box, now = schema.outbox.c, database_now(self._connection)
         free = sa.or_(box.lease_until <= now, box.owner == owner)
         wanted = self._heads().where(box.agent_id == agent_id, box.state == EntryState.WAITING.value, free)
         return self._claim(wanted, owner, now + int(lease_s * 1000))
@@ -111,11 +103,11 @@ class SqlOutbox(Outbox):
 
     @override
     def due(self) -> bool:
-        return self._connection.execute(self._due(self._now()).limit(1)).first() is not None
+        return self._connection.execute(self._due(database_now(self._connection)).limit(1)).first() is not None
 
     @override
     def claim_due(self, owner: str, lease_s: float) -> Claim | None:
-        now = self._now()
+        now = database_now(self._connection)
         return self._claim(self._due(now), owner, now + int(lease_s * 1000))
 
     def _settle(self, claim: Claim, **values: Any) -> bool:
@@ -133,7 +125,7 @@ class SqlOutbox(Outbox):
     def postpone(self, claim: Claim, wait_s: float, reason: str) -> None:
         box = schema.outbox.c
         mine = sa.and_(box.id == claim.entry.id, box.owner == claim.owner, box.state == EntryState.WAITING.value)
-        due = self._now() + int(wait_s * 1000)
+        due = database_now(self._connection) + int(wait_s * 1000)
         later = schema.outbox.update().where(mine)
         self._connection.execute(
             later.values(owner=None, lease_until=0, attempts=box.attempts + 1, next_attempt=due, reason=reason)

@@ -13,9 +13,17 @@ from typing import Any, Protocol
 
 from agentplat.domain.access import Grant, Person, Token
 from agentplat.domain.acts import Act
+from agentplat.domain.approvals import Approval
+from agentplat.domain.artifacts import Artifact, Blob, Declassification
+from agentplat.domain.budgets import Budget, Holder, Unit
+from agentplat.domain.chains import ChainLimits
+from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
 from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
+from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
+from agentplat.domain.steps import Body, Closing, Resumed, StepKind, Waiting
+from agentplat.domain.trail import Step
 
 
 class Registry(Protocol):
@@ -157,6 +165,159 @@ class Acts(Protocol):
         """Acts on subjects of these scopes and below, newest first, with an id under `before`."""
 
 
+class Runs(Protocol):
+    """Runs, their leases and trails.
+
+    Every change of a run takes the run as its writer knows it and gives it as it is then. The change is refused with LeaseLost when
+    the run has another owner, has ended, or has another last step than the writer knows: who lost a lease cannot write.
+    """
+
+    def open(self, new: NewRun, at: int) -> Run | None:
+        """Store a run with its labels, input and opening step; None where its delivery has opened a run already (R-15)."""
+
+    def find(self, run_id: int) -> Run | None:
+        """The run."""
+
+    def delivered(self, source_run_id: int, event: str, agent_id: int) -> Run | None:
+        """The run that this delivery opened."""
+
+    def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
+        """Runs of agents of these scopes and below with an id under `before`, newest first."""
+
+    def leasable(self, drivers: Collection[DriverKind]) -> bool:
+        """Whether `lease` would find a run just now."""
+
+    def lease(self, drivers: Collection[DriverKind], owner: str, lease_s: float) -> Run | None:
+        """Hold the oldest run with one of the drivers that is queued, or whose holder let its lease run out; None if there is none.
+
+        It is running from then on and counts one attempt more. owner: a text that nobody else has.
+        """
+
+    def renew(self, run: Run, lease_s: float) -> bool:
+        """Hold the run for so long from now; False where it is no longer held by its owner."""
+
+    def release(self, run: Run) -> None:
+        """Give a held run back in order, queued and one attempt younger; does nothing where it is not held any more."""
+
+    def append(self, run: Run, bodies: Sequence[Body], at: int) -> Run:
+        """Add steps behind the last one. Raises LeaseLost."""
+
+    def take_on(self, run: Run, labels: Labels) -> Run:
+        """Join labels to the run's (A-8)."""
+
+    def wait(self, run: Run, waiting: Waiting, at: int) -> Run:
+        """Let the run wait and nobody hold it. Raises LeaseLost."""
+
+    def resume(self, run: Run, resumed: Resumed, at: int) -> Run:
+        """Queue a waiting run. Raises LeaseLost."""
+
+    def close(self, run: Run, closing: Closing, at: int) -> Run:
+        """End the run: its closing step and its state, at once. A finished one is then to be dispatched. Raises LeaseLost."""
+
+    def ask_to_cancel(self, run: Run, by: Person, at: int) -> None:
+        """Note that a person wants the run to be cancelled; its holder sees it when it next reads the run."""
+
+    def trail(self, run_id: int, after: int = 0, size: int | None = None, kinds: Collection[StepKind] | None = None) -> list[Step]:
+        """The steps behind a number, in order; at most `size` of them, and only of some kinds, where that is given."""
+
+    def input(self, run_id: int) -> tuple[Blob, bool] | None:
+        """What the run's opener wrote, and whether it was erased; None where there was nothing."""
+
+
+class Artifacts(Protocol):
+    """What runs published, by reference."""
+
+    def publish(self, run: Run, name: str, blob: Blob, labels: Labels, at: int) -> Artifact:
+        """Keep an artifact of the run. Its bytes must be durable already."""
+
+    def of_run(self, run_id: int) -> dict[str, Artifact]:
+        """The run's artifacts by name."""
+
+    def find(self, run_id: int, name: str) -> Artifact | None:
+        """One artifact of a run."""
+
+    def guard(self, digests: Collection[str]) -> None:
+        """Keep everybody else who guards one of these from going on until the transaction ends.
+
+        Whoever names bytes in the database and whoever takes bytes away does so first: bytes could go that are just being named.
+        """
+
+    def erase(self, artifact: Artifact, by: Person, at: int) -> bool:
+        """Note that a person took the artifact's content away; False where somebody had already."""
+
+    def erase_input(self, run: Run, by: Person, at: int) -> bool:
+        """Note that a person took away what the run's opener wrote; False where there was nothing, or somebody had already."""
+
+    def is_needed(self, digest: str) -> bool:
+        """Whether an artifact or an input that was not erased has bytes of this digest."""
+
+    def declassify(self, artifact: Artifact, label: str, reason: str, by: Person, at: int, expires_at: int) -> Declassification:
+        """Note that until a moment the artifact is read without a label. The database refuses the labels of a place."""
+
+    def declassifications(self, artifact: Artifact) -> list[Declassification]:
+        """All such acts on the artifact, those that have ended too, oldest first."""
+
+
+class Approvals(Protocol):
+    """What people were asked about calls, and what they said (A-14)."""
+
+    def ask(self, run_id: int, call: int, tool: str, order: Blob, at: int) -> None:
+        """Ask about a call, once. order: what exactly would run; its bytes must be durable already."""
+
+    def of_call(self, run_id: int, call: int) -> Approval | None:
+        """The question about a call."""
+
+    def find(self, approval_id: int) -> Approval | None:
+        """One question."""
+
+    def page(self, scopes: Collection[str], undecided: bool, before: int | None, size: int) -> list[Approval]:
+        """Questions about runs of agents of these scopes and below with an id under `before`, newest first.
+
+        undecided: only those that a waiting run still waits for.
+        """
+
+    def decide(self, approval: Approval, granted: bool, by: Person, reason: str | None, at: int) -> bool:
+        """Keep a person's answer; False where there is one already."""
+
+
+class Budgets(Protocol):
+    """What is counted for scopes, agents and runs, and what is set aside for calls under way (A-15, A-16)."""
+
+    def hold(self, holders: Sequence[Holder], units: Sequence[Unit], own: Mapping[Unit, int]) -> list[Budget]:
+        """The budgets of these holders and units, by holder in their order; nobody else changes them until the transaction ends.
+
+        One that is not there is made without a ceiling, that of the last holder with the one that `own` has for its unit.
+        """
+
+    def reserve(self, run_id: int, call: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        """Set the amounts aside in budgets that this transaction holds."""
+
+    def open_calls(self, run_id: int) -> dict[int, dict[Unit, int]]:
+        """What is set aside for calls of the run, by call and unit."""
+
+    def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
+        """Turn what is set aside for a call into what it took, by unit; a unit that `took` lacks took all. What was settled now."""
+
+    def set_ceiling(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:
+        """Set or lift a ceiling."""
+
+    def of(self, holders: Sequence[Holder]) -> list[Budget]:
+        """The budgets that these holders have, by holder in their order, then by unit."""
+
+
+class Chains(Protocol):
+    """The limits of chains, and how many runs each has."""
+
+    def limits(self) -> ChainLimits:
+        """The limits in force, which are kept here and nowhere else (R-7)."""
+
+    def take(self, chain: int, most: int) -> bool:
+        """Count one more run of a chain, unless it has `most` already (R-12). Undone with the transaction."""
+
+    def size(self, chain: int) -> int:
+        """How many runs of a chain were counted, its hop 0 included."""
+
+
 class Work(Protocol):
     """One transaction."""
 
@@ -175,6 +336,26 @@ class Work(Protocol):
     @property
     def acts(self) -> Acts:
         """Who did what."""
+
+    @property
+    def runs(self) -> Runs:
+        """Runs and trails."""
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """What runs published."""
+
+    @property
+    def approvals(self) -> Approvals:
+        """What people are asked."""
+
+    @property
+    def budgets(self) -> Budgets:
+        """What is spent and set aside."""
+
+    @property
+    def chains(self) -> Chains:
+        """Limits and sizes of chains."""
 
 
 class Store(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import sqlalchemy as sa
 
 from agentplat.domain.access import Role
@@ -24,7 +26,8 @@ NAME = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
-def _one_of(column: str, values: type[Role] | type[EntryKind] | type[EntryState] | type[ReportState]) -> sa.CheckConstraint:
+def one_of(column: str, values: type[StrEnum]) -> sa.CheckConstraint:
+    """The rule that a column has one of these values."""
     allowed = ", ".join(f"'{value.value}'" for value in values)
     return sa.CheckConstraint(f"{column} IN ({allowed})", name=column)
 
@@ -46,7 +49,7 @@ grants = sa.Table(
     sa.Column("person_id", ID, sa.ForeignKey("people.id"), primary_key=True),
     sa.Column("role", sa.Text, primary_key=True),
     sa.Column("scope", NAME, primary_key=True),
-    _one_of("role", Role),
+    one_of("role", Role),
 )
 
 tokens = sa.Table(
@@ -120,7 +123,7 @@ reports = sa.Table(
     sa.Column("body", sa.Text),
     sa.Column("scopes", sa.Text, nullable=False),
     sa.ForeignKeyConstraint(["agent_id", "number"], ["versions.agent_id", "versions.number"]),
-    _one_of("state", ReportState),
+    one_of("state", ReportState),
     sa.CheckConstraint("(state = 'not_answered') = (body IS NULL)", name="answered"),
 )
 
@@ -145,8 +148,8 @@ outbox = sa.Table(
     sa.Column("revision", sa.BigInteger),
     sa.UniqueConstraint("agent_id", "position"),
     sa.ForeignKeyConstraint(["agent_id", "number"], ["versions.agent_id", "versions.number"]),
-    _one_of("kind", EntryKind),
-    _one_of("state", EntryState),
+    one_of("kind", EntryKind),
+    one_of("state", EntryState),
     sa.CheckConstraint("state <> 'set_aside' OR reason IS NOT NULL", name="reason"),
     sa.CheckConstraint("position >= 1 AND attempts >= 0", name="counts"),
     sa.Index("ix_outbox_unsettled", "agent_id", "position", sqlite_where=_UNSETTLED, postgresql_where=_UNSETTLED),

@@ -11,12 +11,17 @@ from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
 from agentplat.domain.errors import SchemaOutdated, StoreUnavailable
+from agentplat.store.approvals import SqlApprovals
+from agentplat.store.artifacts import SqlArtifacts
+from agentplat.store.budgets import SqlBudgets
+from agentplat.store.chains import SqlChains
 from agentplat.store.engine import WRITES, open_engine
 from agentplat.store.migrating import schema_is_current
 from agentplat.store.outbox import SqlOutbox
 from agentplat.store.people import SqlActs, SqlPeople
 from agentplat.store.port import Store, Work
 from agentplat.store.registry import SqlRegistry
+from agentplat.store.runs import SqlRuns
 
 
 class SqlWork(Work):
@@ -44,6 +49,31 @@ class SqlWork(Work):
     @override
     def acts(self) -> SqlActs:
         return SqlActs(self._connection)
+
+    @cached_property
+    @override
+    def runs(self) -> SqlRuns:
+        return SqlRuns(self._connection)
+
+    @cached_property
+    @override
+    def artifacts(self) -> SqlArtifacts:
+        return SqlArtifacts(self._connection)
+
+    @cached_property
+    @override
+    def approvals(self) -> SqlApprovals:
+        return SqlApprovals(self._connection)
+
+    @cached_property
+    @override
+    def budgets(self) -> SqlBudgets:
+        return SqlBudgets(self._connection)
+
+    @cached_property
+    @override
+    def chains(self) -> SqlChains:
+        return SqlChains(self._connection)
 
 
 class SqlStore(Store):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agentplat.content.port import ContentStore
 from agentplat.domain.outbox import Backoff
 from agentplat.loop_check import LoopCheck
 from agentplat.store.port import Store
 from agentplat.usecases.deliver_outbox import DeliverOutbox
+from agentplat.usecases.governing import Governing, build_governing
 from agentplat.usecases.identify_caller import IdentifyCaller
 from agentplat.usecases.list_acts import ListActs
 from agentplat.usecases.list_agents import ListAgents
@@ -53,14 +55,15 @@ class UseCases:
     manage_people: ManagePeople
     manage_tokens: ManageTokens
     list_acts: ListActs
+    governing: Governing
 
     def check(self) -> None:
         """Raises StoreUnavailable or SchemaOutdated where the platform cannot work just now."""
         self.store.check()
 
 
-def build_use_cases(store: Store, graph: LoopCheck, patience: Patience) -> UseCases:
-    """All use cases on one store and one graph service."""
+def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patience: Patience) -> UseCases:
+    """All use cases on one store, one content store and one graph service."""
     deliver = DeliverOutbox(
         store=store, graph=graph, backoff=patience.backoff, call_s=patience.call_s, lease_s=patience.call_s + LEASE_MARGIN_S
     )
@@ -79,4 +82,5 @@ def build_use_cases(store: Store, graph: LoopCheck, patience: Patience) -> UseCa
         manage_people=ManagePeople(store=store),
         manage_tokens=ManageTokens(store=store),
         list_acts=ListActs(store=store),
+        governing=build_governing(store, content),
     )

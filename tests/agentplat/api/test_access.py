@@ -15,6 +15,7 @@ import pytest
 from agentplat.domain.access import Access
 from agentplat.store.migrating import migrate
 
+from tests.agentplat.api import test_governing
 from tests.agentplat.http import Api, api, path
 from tests.agentplat.world import manifest, world
 
@@ -121,7 +122,8 @@ def _answer(client: httpx.Client, method: str, ask: Ask) -> tuple[int, str, dict
 def test_the_table_has_every_route(served: Api) -> None:
     openapi = served.app.openapi()
     described = {(method.upper(), where) for where, methods in openapi["paths"].items() for method in methods}
-    assert described == NAMING.keys() | ACTING.keys() | LISTING | OPEN
+    governing = test_governing.ROUTES.keys() | test_governing.LISTS
+    assert described == NAMING.keys() | ACTING.keys() | LISTING | OPEN | governing
 
 
 @pytest.mark.parametrize("route", sorted(NAMING))

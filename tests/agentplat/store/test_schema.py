@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from agentplat.domain.errors import InvalidInput, SchemaOutdated, StoreUnavailable
 from agentplat.domain.outbox import EntryKind
 from agentplat.domain.scopes import Ref
-from agentplat.store import schema
+from agentplat.store import runtime_schema
 from agentplat.store.engine import journal_mode, open_engine, sqlite_driver
 from agentplat.store.migrating import VERSION_TABLE, migrate
 from agentplat.store.sql import open_store
@@ -23,6 +23,7 @@ from alembic.migration import MigrationContext
 from tests.agentplat.records import content, found, person, published
 
 DEVELOPER = Ref("acme/platform", "developer")
+METADATA = runtime_schema.runs.metadata
 
 
 def test_migrations_arrive_at_the_tables_of_the_code(empty_url: str) -> None:
@@ -30,15 +31,15 @@ def test_migrations_arrive_at_the_tables_of_the_code(empty_url: str) -> None:
     engine = open_engine(empty_url)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, schema.metadata) == []
+        assert compare_metadata(context, METADATA) == []
         checks = {
             table.name: {check["name"] for check in sa.inspect(connection).get_check_constraints(table.name)}
-            for table in schema.metadata.sorted_tables
+            for table in METADATA.sorted_tables
         }
     engine.dispose()
     wanted = {
         table.name: {str(rule.name) for rule in table.constraints if isinstance(rule, sa.CheckConstraint)}
-        for table in schema.metadata.sorted_tables
+        for table in METADATA.sorted_tables
     }
     assert checks == wanted
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from alembic import context
 
-from agentplat.store import schema
 from agentplat.store.migrating import VERSION_TABLE
+from agentplat.store.runtime_schema import runs
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=schema.metadata,
+    target_metadata=runs.metadata,
     version_table=VERSION_TABLE,
 )
 context.run_migrations()

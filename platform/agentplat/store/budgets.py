@@ -1,0 +1,116 @@
+"""Budgets and reservations in SQL (A-15, A-16)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+from typing_extensions import override
+
+from agentplat.domain.budgets import Budget, Holder, Unit
+from agentplat.store import runtime_schema as schema
+from agentplat.store.port import Budgets
+from agentplat.store.registry import insert
+
+
+def _of_holders(holders: Sequence[Holder]) -> sa.ColumnElement[bool]:
+    budgets = schema.budgets.c
+    return sa.or_(sa.false(), *(sa.and_(budgets.holder == h.kind.value, budgets.key == h.key) for h in holders))
+
+
+def _in_order(rows: Sequence[Row[Any]], holders: Sequence[Holder]) -> list[Budget]:
+    """The rows as values, by holder from the broadest, then by unit."""
+    places = {(holder.kind.value, holder.key): i for i, holder in enumerate(holders)}
+    units = list(Unit)
+    found = [
+        Budget(
+            id=row.id,
+            holder=holders[places[row.holder, row.key]],
+            unit=Unit(row.unit),
+            ceiling=row.ceiling,
+            reserved=row.reserved,
+            spent=row.spent,
+        )
+        for row in rows
+    ]
+    return sorted(found, key=lambda b: (places[b.holder.kind.value, b.holder.key], units.index(b.unit)))
+
+
+class SqlBudgets(Budgets):
+    """Budgets in SQL; `store.port` says what each method does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def _make(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:
+        values = {"holder": holder.kind.value, "key": holder.key, "unit": unit.value, "ceiling": ceiling}
+        self._connection.execute(insert(self._connection, schema.budgets).values(values).on_conflict_do_nothing())
+
+    @override
+    def hold(self, holders: Sequence[Holder], units: Sequence[Unit], own: Mapping[Unit, int]) -> list[Budget]:
+        budgets = schema.budgets
+        wanted = sa.and_(_of_holders(holders), budgets.c.unit.in_([unit.value for unit in units]))
+        known = {(row.holder, row.key, row.unit) for row in self._connection.execute(sa.select(budgets).where(wanted))}
+        # Rows are made in one order and locked in one order, so that nobody waits for somebody who waits for them.
+        for holder in sorted(holders, key=lambda found: (found.kind.value, found.key)):
+            for unit in sorted(units):
+                if (holder.kind.value, holder.key, unit.value) not in known:
+                    self._make(holder, unit, own.get(unit) if holder == holders[-1] else None)
+        locked = sa.select(budgets).where(wanted).order_by(budgets.c.id).with_for_update()
+        return _in_order(self._connection.execute(locked).all(), holders)
+
+    @override
+    def reserve(self, run_id: int, call: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        table = schema.budgets
+        for unit, amount in amounts.items():
+            more = {"reserved": table.c.reserved + amount}
+            charged = [budget.id for budget in budgets if budget.unit is unit]
+            self._connection.execute(table.update().where(table.c.id.in_(charged)).values(more))
+        rows = [{"run_id": run_id, "call": call, "budget_id": b.id, "amount": amounts.get(b.unit, 0)} for b in budgets]
+        self._connection.execute(schema.reservations.insert(), rows)
+
+    def _open(self, run_id: int, call: int | None) -> Sequence[Any]:
+        reservations, budgets = schema.reservations.c, schema.budgets.c
+        joined = schema.reservations.join(schema.budgets, budgets.id == reservations.budget_id)
+        wanted = [reservations.run_id == run_id, reservations.settled.is_(None)]
+        if call is not None:
+            wanted.append(reservations.call == call)
+        query = sa.select(reservations.call, reservations.budget_id, reservations.amount, budgets.unit).select_from(joined)
+        return self._connection.execute(query.where(*wanted).order_by(budgets.id)).all()
+
+    @override
+    def open_calls(self, run_id: int) -> dict[int, dict[Unit, int]]:
+        found: dict[int, dict[Unit, int]] = {}
+        for row in self._open(run_id, None):
+            found.setdefault(row.call, {})[Unit(row.unit)] = row.amount
+        return dict(sorted(found.items()))
+
+    @override
+    def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
+        budgets, reservations = schema.budgets, schema.reservations
+        rows = self._open(run_id, call)
+        # In the order of `hold`, for the same reason.
+        ids = sorted(row.budget_id for row in rows)
+        self._connection.execute(sa.select(budgets.c.id).where(budgets.c.id.in_(ids)).order_by(budgets.c.id).with_for_update())
+        settled: dict[Unit, int] = {}
+        for unit, held in dict.fromkeys((Unit(row.unit), row.amount) for row in rows):
+            amount = settled[unit] = took.get(unit, held)
+            charged = [row.budget_id for row in rows if row.unit == unit.value]
+            moved = {"reserved": budgets.c.reserved - held, "spent": budgets.c.spent + amount}
+            self._connection.execute(budgets.update().where(budgets.c.id.in_(charged)).values(moved))
+            these = (reservations.c.run_id == run_id, reservations.c.call == call, reservations.c.budget_id.in_(charged))
+            self._connection.execute(reservations.update().where(*these).values(settled=amount))
+        return dict(sorted(settled.items()))
+
+    @override
+    def set_ceiling(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:
+        budgets = schema.budgets
+        self._make(holder, unit, ceiling)
+        this = sa.and_(_of_holders([holder]), budgets.c.unit == unit.value)
+        self._connection.execute(budgets.update().where(this).values(ceiling=ceiling))
+
+    @override
+    def of(self, holders: Sequence[Holder]) -> list[Budget]:
+        return _in_order(self._connection.execute(sa.select(schema.budgets).where(_of_holders(holders))).all(), holders)
