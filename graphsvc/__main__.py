@@ -35,6 +35,8 @@ from graphsvc.rpc.requests import ImportLimits
 from graphsvc.rpc.server import Bounds, GraphServer, TlsFiles
 from graphsvc.rpc.servicer import GraphServicer
 from graphsvc.settings import FIELDS, Settings, load, unit_of
+from graphsvc.store.port import SnapshotState
+from graphsvc.store.snapshot import FileSnapshot, SnapshotDamaged
 from graphsvc.telemetry import Telemetry, configure_logging, otlp_tracing
 
 if TYPE_CHECKING:
@@ -110,14 +112,37 @@ def _service(settings: Settings) -> Iterator[GraphService]:
     from graphsvc.service import GraphService  # noqa: PLC0415
     from graphsvc.store.opening import open_store  # noqa: PLC0415
 
-    service = GraphService(open_store(settings.store_url, patience_s=settings.write_patience_s), _policy(settings))
+    snapshot = FileSnapshot(settings.snapshot) if settings.snapshot else None
+    store = open_store(settings.store_url, patience_s=settings.write_patience_s)
+    service = GraphService(store, _policy(settings), snapshot=_loaded(snapshot))
     try:
+        if snapshot and service.revision - service.loaded_from >= _WORTH_KEEPING:
+            _keep(service, snapshot)
         yield service
+        if snapshot:
+            _keep(service, snapshot)
     finally:
         service.close()
 
 
+def _loaded(snapshot: FileSnapshot | None) -> SnapshotState | None:
+    try:
+        return snapshot.load() if snapshot else None
+    except SnapshotDamaged as error:
+        structlog.get_logger().error("snapshot left aside", reason=f"it {error}", remedy="none needed: the log is read instead")
+        return None
+
+
+def _keep(service: GraphService, snapshot: FileSnapshot) -> None:
+    try:
+        service.state(snapshot.save)
+    except OSError as error:
+        structlog.get_logger().error("snapshot not kept", reason=str(error))
+
+
 _LOOK_UP_S = 0.25
+_WORTH_KEEPING = 10_000
+"""Entries read at a start after which the snapshot is made anew at once."""
 
 
 def _warm(service: GraphService) -> None:

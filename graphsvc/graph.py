@@ -20,6 +20,7 @@ from graphsvc.kernels.nodes import EVENT, UNKNOWN, Nodes
 from graphsvc.kernels.order import Numbers
 from graphsvc.kernels.places import Places
 from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, SIZE, Answer, Ints, Order, Question, Rows, Table, longer
+from graphsvc.store.port import SnapshotState
 
 Kernel = Callable[[Question], Answer]
 
@@ -98,13 +99,16 @@ class Graph:
         changed: dict[int, None] = {}
         while batch := list(islice(entries, _BATCH)):
             changed.update(dict.fromkeys(self._fold(batch)))
+        self._rank_scopes()
+        self._places.settle(self._nodes, self._rank)
+        self._numbers.follow(self.rows, list(changed))
+
+    def _rank_scopes(self) -> None:
         if len(self._rank) < len(self._scope):
             texts = [scope.text for scope in self._scope]
             self._rank = np.empty(len(texts), np.int32)
             self._rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts), dtype=np.int32)
             self._readable.cache_clear()
-        self._places.settle(self._nodes, self._rank)
-        self._numbers.follow(self.rows, list(changed))
 
     def rebuild_index(self) -> None:
         """Number the graph anew, as finely as can be. Nobody may read meanwhile."""
@@ -175,6 +179,40 @@ class Graph:
             number = self._scopes[scope] = len(self._scope)
             self._scope.append(scope)
         return number
+
+    # Keeping
+
+    def state(self) -> SnapshotState:
+        """The graph as it is, for a snapshot. The arrays are views: nobody may apply entries while they are read."""
+        arrays = {
+            **self._nodes.state(),
+            **self.rows.state(),
+            **self._places.state(),
+            "numbers": self._numbers.of[: self.rows.nodes],
+            "current": self._current[: self._nodes.agents],
+            "last": self._last[: self._nodes.agents],
+        }
+        scopes = [list(scope) for scope in self._scope]
+        return SnapshotState({"revision": self.revision, "scopes": scopes, "contracts": list(self._contracts.items())}, arrays)
+
+    @classmethod
+    def of_state(cls, state: SnapshotState) -> Graph:
+        """The graph that a snapshot holds."""
+        graph, arrays = cls(), state.arrays
+        graph.revision = state.meta["revision"]
+        for company, area in state.meta["scopes"]:
+            graph._scope_number(Scope(company, area))
+        graph._rank_scopes()
+        graph._contracts = {
+            node: {int(event): (context, tuple(artifacts)) for event, (context, artifacts) in contracts.items()}
+            for node, contracts in state.meta["contracts"]
+        }
+        graph._nodes.restore(arrays)
+        graph.rows.restore(arrays)
+        graph._places.restore(arrays)
+        graph._numbers.of = arrays["numbers"]
+        graph._current, graph._last = arrays["current"], arrays["last"]
+        return graph
 
     # Asking
 

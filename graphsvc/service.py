@@ -13,6 +13,7 @@ from threading import Lock
 
 from graphsvc.collecting import uncollected
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
+from graphsvc.domain.canonical import digest_of
 from graphsvc.domain.errors import (
     InvalidInput,
     LogDamaged,
@@ -32,7 +33,7 @@ from graphsvc.graph import Graph, Kernel
 from graphsvc.judge import judge
 from graphsvc.kernels import jit
 from graphsvc.locking import ReadWriteLock
-from graphsvc.store.port import Log, Store, Writing
+from graphsvc.store.port import Log, SnapshotState, Store, Writing
 
 DEFAULT_PAGE_SIZE = 100
 MAX_PAGE_SIZE = 1_000
@@ -49,11 +50,19 @@ class GraphService:
     """
 
     def __init__(
-        self, store: Store, policy: LimitPolicy, kernel: Kernel = jit.search, *, patience_s: float = DEFAULT_PATIENCE_S
+        self,
+        store: Store,
+        policy: LimitPolicy,
+        kernel: Kernel = jit.search,
+        *,
+        patience_s: float = DEFAULT_PATIENCE_S,
+        snapshot: SnapshotState | None = None,
     ) -> None:
-        """Load the whole log. patience_s: how long a publication waits for those before it."""
+        """Load the log: what comes after the snapshot where it fits the log, the whole otherwise. patience_s: how long a
+        publication waits for those before it."""
         self._store, self._policy, self._kernel, self._patience_s = store, policy, kernel, patience_s
-        self._graph = Graph()
+        self._graph = Graph.of_state(snapshot) if snapshot and _fits(snapshot, store) else Graph()
+        self.loaded_from = self._graph.revision
         self._lock = ReadWriteLock()
         self._publishing = Lock()
         with uncollected():
@@ -67,6 +76,13 @@ class GraphService:
     def revision(self) -> int:
         """The revision that the graph in memory is at."""
         return self._graph.revision
+
+    def state(self, keep: Callable[[SnapshotState], None]) -> None:
+        """Hand the graph to somebody who keeps it; publications wait meanwhile."""
+        with self._lock.reading():
+            state = self._graph.state()
+            if self._graph.revision:
+                keep(SnapshotState({**state.meta, "entry": _entry_digest(self._store, self._graph.revision)}, state.arrays))
 
     def catch_up(self) -> int:
         """Fold what other services appended to the log; returns the revision reached."""
@@ -293,6 +309,21 @@ def check_files(
         if version is None:
             raise UnknownAgent
         yield judge(graph, agent, version.declaration, reader, limits, kernel, None)
+
+
+def _entry_digest(log: Log, revision: int) -> str | None:
+    """Of the entry with this revision, None where the log has none."""
+    entry = next(iter(log.read(revision - 1)), None)
+    if entry is None:
+        return None
+    values = [entry.revision, entry.kind.value, entry.agent.text, entry.number, entry.declaration.as_json()]
+    return digest_of({"entry": values})
+
+
+def _fits(snapshot: SnapshotState, log: Log) -> bool:
+    """Whether the log is the one that the snapshot was folded from: its entry there is the same."""
+    revision: int = snapshot.meta["revision"]
+    return revision <= log.head() and snapshot.meta["entry"] == _entry_digest(log, revision)
 
 
 def _publication(version: AgentVersion) -> NewEntry:

@@ -44,6 +44,9 @@ class Settings(BaseSettings):
     store_url: str = _setting(
         "sqlite:///graphsvc.db", "URL", "Where the log is kept: sqlite:///FILE, postgresql://…, or memory: to keep nothing."
     )
+    snapshot: Path | None = _setting(
+        None, "file", "Where the graph is kept whole beside the log, for a quicker start; written when the server ends."
+    )
     write_patience_s: float = _setting(5.0, "seconds", "How long a publication waits for its turn to write.", gt=0)
     follow_interval_s: float = _setting(1.0, "seconds", "How often the log is looked through for what other replicas stored.", gt=0)
 

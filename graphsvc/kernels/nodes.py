@@ -7,8 +7,8 @@ that nobody can choose names that collide. An event is found by what it looks li
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -224,6 +224,24 @@ class Nodes:
     def agents(self) -> int:
         """How many of them are agents."""
         return int(self.arrays.counts[_AGENTS])
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays by name, as long as what they hold."""
+        held = self.arrays
+        nodes, agents, used = held.counts.tolist()
+        return {
+            **held._asdict(),
+            "text": held.text[:used],
+            "start": held.start[: nodes + 1],
+            "look": held.look[:nodes],
+            "agent": held.agent[:nodes],
+            "scope": held.scope[:agents],
+            "node": held.node[:agents],
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Hold what `state` gave."""
+        self.arrays = Arrays(**{name: arrays[name] for name in Arrays._fields})
 
     def find(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope (EVENT for an event), UNKNOWN where there is none."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from graphsvc.kernels.nodes import Arrays, Nodes
 from graphsvc.kernels.rows import Ints, Longs, longer
@@ -104,6 +106,15 @@ class Places:
         self.number: Longs = np.zeros(0, np.int64)
         self._sorted: Ints = np.empty(0, np.int32)
         self._late: Ints = np.empty(0, np.int32)  # sorted too, and short: agents that came since
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays by name, as long as what they hold."""
+        count = self._sorted.size + self._late.size
+        return {"place": self.number[:count], "sorted": self._sorted, "late": self._late}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Hold what `state` gave."""
+        self.number, self._sorted, self._late = arrays["place"], arrays["sorted"], arrays["late"]
 
     def settle(self, nodes: Nodes, rank: Ints) -> None:
         """Give a place to every agent that has none yet. rank: of each scope's text among all scopes', by scope number."""

@@ -7,9 +7,9 @@ events it hears and an event to its emitters. Every incidence stands once in eac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -178,6 +178,21 @@ class Rows:
         self.incidences = 0
         self.ahead = _empty_table()
         self.behind = _empty_table()
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays by name, as long as what they hold."""
+        state: dict[str, npt.NDArray[Any]] = {"incidences": np.array([self.incidences])}
+        for name, table in (("ahead", self.ahead), ("behind", self.behind)):
+            state |= {f"{name}_heads": table.heads[: self.nodes], f"{name}_data": table.data[: table.used[0]]}
+        return state
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Hold what `state` gave."""
+        self.incidences, self.nodes = int(arrays["incidences"][0]), len(arrays["ahead_heads"])
+        self.ahead, self.behind = (
+            Table(arrays[f"{name}_heads"], arrays[f"{name}_data"], np.array([arrays[f"{name}_data"].size]))
+            for name in ("ahead", "behind")
+        )
 
     def add_nodes(self, count: int) -> int:
         """Make room for more nodes; returns the number of the first."""

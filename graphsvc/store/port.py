@@ -9,10 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy.typing as npt
 
 from graphsvc.domain.model import LogEntry, NewEntry
 from graphsvc.domain.names import AgentRef
+
+
+class SnapshotState(NamedTuple):
+    """The graph as numbers: values for JSON, and flat arrays by name."""
+
+    meta: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+
+class Snapshot(Protocol):
+    """A graph kept whole beside the log, so that a start need not fold all of it."""
+
+    def load(self) -> SnapshotState | None:
+        """The newest state saved, None where there is none. Raises `snapshot.SnapshotDamaged`."""
+
+    def save(self, state: SnapshotState) -> None:
+        """Keep a state in place of the one before, whole or not at all. Raises OSError."""
 
 
 class Log(Protocol):
