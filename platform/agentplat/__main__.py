@@ -23,15 +23,14 @@ from agentplat.settings import FIELDS, load, unit_of
 if TYPE_CHECKING:
     from agentplat.running import Announce
 
-_NOT_FOR_SERVE = frozenset({"data_dir", "content", "run_lease_s", "server_url", "token_file"})
+_NOT_FOR_SERVE = frozenset({"data_dir", "runs_at_once", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset(
     {
-        "database_url", "content", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url",
-        "token_file",
+        "database_url", "content", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url", "token_file",
     }
 )  # fmt: skip
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
-    "database_url", "content", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
+    "database_url", "content", "run_lease_s", "runs_at_once", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
 }  # fmt: skip
 """Settings that would be without effect, and so are no flags of the command."""
 

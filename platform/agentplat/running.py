@@ -8,7 +8,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from agentplat.cli.people import Desk
 from agentplat.cli.serving import Ready
 from agentplat.content.opening import open_content
 from agentplat.courier import Courier
-from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
+from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
@@ -37,7 +38,9 @@ from agentplat.store.port import Store
 from agentplat.store.sql import open_store
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
+from agentplat.usecases.act_in_run import ActInRun
 from agentplat.usecases.call_tool import CallTool
+from agentplat.usecases.cancel_run import CancelRun
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
 from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.lease_run import LeaseRun
@@ -47,6 +50,9 @@ from agentplat.worker import Bench, Worker
 
 GRAPH_START_S = 600.0
 """Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
+
+WORKER_START_S = 120.0
+"""Longest wait for the worker of `agentplat up`."""
 
 _WATCH_S = 0.5
 """Pause between two looks at whether the servers still answer."""
@@ -176,39 +182,42 @@ def run_server(flags: Mapping[str, str], config: Path | None, announce: Announce
 
 
 def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) -> None:
-    """Serve with a graph service of one's own until SIGTERM or SIGINT, then finish what both accepted.
+    """Serve with a graph service and a worker of one's own until SIGTERM or SIGINT, then finish what both accepted.
 
-    Raises InvalidInput, StoreUnavailable, ChildFailed where the graph service does not start or keeps ending.
+    Raises InvalidInput, StoreUnavailable, ChildFailed where one of the other processes does not start or keeps ending.
     """
     settings = load(flags, config)
     configure_logging(settings.log_level, settings.log_format)
     stop = _told_to_stop()
-    with open_home(settings.data_dir) as home:
-        supervisor = Supervisor(lambda ready: _graph_command(settings, home, ready))
-        try:
-            address = str(supervisor.start(GRAPH_START_S)["address"])
-            own = {
-                "database_url": home.database_url,
-                "content": home.content,
-                "signing_key": home.signing_key,
-                "graph_target": address,
-            }
-            with answering(settings.model_copy(update=own)) as (server, ready):
-                announce(replace(ready, token_file=str(home.token_file)))
-                while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed:
-                    pass
-        finally:
-            supervisor.stop(settings.drain_timeout_s + 1)
-    if supervisor.failed:
-        raise ChildFailed("the graph service ended again and again; its own messages above say why")
+    with open_home(settings.data_dir) as home, ExitStack() as stack:
+        graph = Supervisor("the graph service", lambda ready: _graph_command(settings, home, ready))
+        stack.callback(graph.stop, settings.drain_timeout_s + 1)
+        address = str(graph.start(GRAPH_START_S)["address"])
+        own = {
+            "database_url": home.database_url,
+            "content": home.content,
+            "signing_key": home.signing_key,
+            "graph_target": address,
+        }
+        server, ready = stack.enter_context(answering(settings.model_copy(update=own)))
+        worker = Supervisor("the worker", lambda _: _worker_command(settings, home))
+        stack.callback(worker.stop, settings.drain_timeout_s + 1)
+        worker.start(WORKER_START_S)
+        announce(replace(ready, token_file=str(home.token_file)))
+        while not stop.wait(_WATCH_S) and server.alive and not graph.failed and not worker.failed:
+            pass
+        graph.demand_lasting()
+        worker.demand_lasting()
 
 
 @contextmanager
-def working(settings: Settings) -> Iterator[Worker]:
-    """A worker that takes runs until the block ends, then finishes the one under way.
+def working(settings: Settings) -> Iterator[None]:
+    """Workers that take runs until the block ends, then finish the ones under way.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.
     """
+    from agentplat.drivers.model import ModelDriver  # noqa: PLC0415 - a second's worth of imports that only workers need
+
     store = open_store(settings.database_url)
     with ExitStack() as stack:
         stack.callback(store.close)
@@ -216,14 +225,25 @@ def working(settings: Settings) -> Iterator[Worker]:
         content = open_content(settings.content)
         bench = Bench(
             lease=LeaseRun(store=store, content=content, lease_s=settings.run_lease_s),
-            call=CallTool(store=store, content=content),
+            act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content)),
             finish=FinishRun(store=store, content=content),
-            content=content,
+            cancel=CancelRun(store=store),
         )
-        worker = Worker(bench, [ScriptedDriver()], settings.poll_interval_s)
-        worker.start()
-        stack.callback(worker.stop, settings.drain_timeout_s)
-        yield worker
+        drivers = [ScriptedDriver(), ModelDriver()]
+        workers = [Worker(bench, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
+        stack.callback(_stop, workers, settings.drain_timeout_s)
+        for worker in workers:
+            worker.start()
+        yield
+
+
+def _stop(workers: Sequence[Worker], seconds: float) -> None:
+    """End all of them within so many seconds."""
+    for worker in workers:
+        worker.wind_down()
+    end = time.monotonic() + seconds
+    for worker in workers:
+        worker.stop(max(0.0, end - time.monotonic()))
 
 
 def run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
@@ -234,6 +254,26 @@ def run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable
     with working(settings):
         announce()
         stop.wait()
+
+
+def _worker_command(settings: Settings, home: Home) -> list[str]:
+    """The worker's command line."""
+    flags = {
+        "database-url": home.database_url,
+        "content": home.content,
+        "run-lease-s": settings.run_lease_s,
+        "runs-at-once": settings.runs_at_once,
+        "poll-interval-s": settings.poll_interval_s,
+        "log-level": settings.log_level,
+        "log-format": settings.log_format,
+        "drain-timeout-s": settings.drain_timeout_s,
+        "format": "json",
+    }
+    return [sys.executable, "-m", "agentplat", "worker", *_as_arguments(flags)]
+
+
+def _as_arguments(flags: Mapping[str, Any]) -> list[str]:
+    return [part for name, value in flags.items() for part in (f"--{name}", str(value))]
 
 
 def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | None) -> list[str]:
@@ -249,8 +289,7 @@ def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | No
         "drain-timeout-s": settings.drain_timeout_s,
         "format": "json",
     }
-    given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "graphsvc", "serve", *given]
+    return [sys.executable, "-m", "graphsvc", "serve", *_as_arguments(flags)]
 
 
 def migrate_database(flags: Mapping[str, str], config: Path | None) -> str:

@@ -65,6 +65,7 @@ class Settings(BaseSettings):
     run_lease_s: float = _setting(
         30.0, "seconds", "How long a run stays with a worker that gives no sign of life, before another one takes it over.", ge=0.1
     )
+    runs_at_once: int = _setting(4, "runs", "Runs that one worker carries at the same time.", ge=1, le=256)
 
     max_request_bytes: int = _setting(4 * 1024 * 1024, "bytes", "Largest body of a request.", ge=1_024, le=64 * 1024 * 1024)
     max_requests: int = _setting(64, "requests", "Requests answered at once; more are told to come back.", ge=1)
