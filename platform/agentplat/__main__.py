@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import people, publishing, serving
+from agentplat.cli import people, publishing, runs, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -110,6 +110,7 @@ def build() -> typer.Typer:
         ),
     )
     publishing.register(app, _connect)
+    runs.register(app, _connect)
     people.register(app, _open_desk)
     return app
 

@@ -31,6 +31,7 @@ from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
 from agentplat.loop_check import GraphAddress, open_loop_check
+from agentplat.run_tokens import RunTokens
 from agentplat.settings import Settings, load
 from agentplat.signing import Signer, read_key
 from agentplat.store.migrating import migrate
@@ -38,15 +39,10 @@ from agentplat.store.port import Store
 from agentplat.store.sql import open_store
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
-from agentplat.usecases.act_in_run import ActInRun
-from agentplat.usecases.call_tool import CallTool
-from agentplat.usecases.cancel_run import CancelRun
-from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
-from agentplat.usecases.finish_run import FinishRun
-from agentplat.usecases.lease_run import LeaseRun
+from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
-from agentplat.worker import Bench, Worker
+from agentplat.worker import Worker
 
 GRAPH_START_S = 600.0
 """Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
@@ -80,7 +76,7 @@ def _signer(settings: Settings) -> Signer:
 
 
 @contextmanager
-def _use_cases(settings: Settings) -> Iterator[UseCases]:
+def _use_cases(settings: Settings, signer: Signer) -> Iterator[UseCases]:
     store = open_store(settings.database_url)
     with ExitStack() as stack:
         stack.callback(store.close)
@@ -88,15 +84,16 @@ def _use_cases(settings: Settings) -> Iterator[UseCases]:
         address = GraphAddress(
             target=settings.graph_target, ca=settings.graph_ca, certificate=settings.graph_certificate, key=settings.graph_key
         )
-        graph = open_loop_check(address, _signer(settings))
+        graph = open_loop_check(address, signer)
         stack.callback(graph.close)
         patience = Patience(
             verify_s=settings.verify_timeout_s,
             check_s=settings.check_timeout_s,
             call_s=settings.call_timeout_s,
             backoff=_backoff(settings),
+            lease_s=settings.run_lease_s,
         )
-        yield build_use_cases(store, graph, patience)
+        yield build_use_cases(store, open_content(settings.content), graph, patience)
 
 
 @contextmanager
@@ -134,9 +131,14 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
     if settings.tls_certificate and settings.tls_key:
         tls = TlsFiles(certificate=settings.tls_certificate, key=settings.tls_key)
     with ExitStack() as stack:
-        cases = stack.enter_context(_use_cases(settings))
+        signer = _signer(settings)
+        cases = stack.enter_context(_use_cases(settings, signer))
         telemetry, metrics = stack.enter_context(_telemetry(settings, cases.store))
-        platform = Platform(use_cases=cases, rates=RateLimit(settings.requests_per_minute, settings.requests_burst))
+        platform = Platform(
+            use_cases=cases,
+            rates=RateLimit(settings.requests_per_minute, settings.requests_burst),
+            run_tokens=RunTokens(key=signer.key),
+        )
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)
         stack.callback(opened.close)
@@ -223,14 +225,9 @@ def working(settings: Settings) -> Iterator[None]:
         stack.callback(store.close)
         store.check()
         content = open_content(settings.content)
-        bench = Bench(
-            lease=LeaseRun(store=store, content=content, lease_s=settings.run_lease_s),
-            act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content)),
-            finish=FinishRun(store=store, content=content),
-            cancel=CancelRun(store=store),
-        )
+        acting = build_acting(store, content, settings.run_lease_s)
         drivers = [ScriptedDriver(), ModelDriver()]
-        workers = [Worker(bench, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
+        workers = [Worker(acting, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
         stack.callback(_stop, workers, settings.drain_timeout_s)
         for worker in workers:
             worker.start()

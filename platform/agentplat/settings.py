@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "name", "debug, info, warning or error.")
     log_format: Literal["json", "text"] = _setting("json", "name", "json for machines, text for a terminal.")
 
-    server_url: str = _setting("http://127.0.0.1:8400", "URL", "Server that publish, preview, retire, pause and resume talk to.")
+    server_url: str = _setting("http://127.0.0.1:8400", "URL", "Server that the commands talk to which publish, run and read.")
     token_file: Path | None = _setting(None, "file", "File with the token that these commands show to the server.")
 
     @model_validator(mode="after")

@@ -26,8 +26,8 @@ log = structlog.get_logger()
 class Supervisor:
     """A child process that tells on its first line of output, as JSON, that it is ready.
 
-    name: what messages call it, such as "the graph service". command: takes the fields of the first ready line, None before there was one, and gives the program with its arguments; so a
-    port that the system chose at first is kept afterwards.
+    name: what messages call it, such as "the graph service". command: takes the fields of the first ready line, None before there
+    was one, and gives the program with its arguments; so a port that the system chose at first is kept afterwards.
     """
 
     def __init__(self, name: str, command: Callable[[dict[str, Any] | None], Sequence[str]]) -> None:
@@ -79,7 +79,7 @@ class Supervisor:
             code = self._once()
             if self._stopping.is_set():
                 break
-            log.error(f"{self._name} ended", exit_status=code)
+            log.error("a process ended", process=self._name, exit_status=code)
             now = time.monotonic()
             gave_up = self._ready is None or (len(ends) == MOST_RESTARTS and now - ends[0] < RESTART_WINDOW_S)
             if gave_up:
@@ -105,7 +105,7 @@ class Supervisor:
             try:
                 self._ready = dict(json.loads(line))
             except (ValueError, TypeError):
-                log.warning(f"{self._name} said something else than that it is ready")
+                log.warning("a process said something else than that it is ready", process=self._name)
                 return
-        log.info(f"{self._name} is ready", **({"address": self._ready["address"]} if "address" in self._ready else {}))
+        log.info("a process is ready", process=self._name, address=self._ready.get("address"))
         self._told.set()

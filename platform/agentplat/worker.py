@@ -9,7 +9,6 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -30,21 +29,9 @@ from agentplat.domain.recovery import Past
 from agentplat.domain.runs import Run
 from agentplat.drivers.port import Driver, Hands, Task
 from agentplat.usecases.act_in_run import ActInRun
-from agentplat.usecases.cancel_run import CancelRun
-from agentplat.usecases.finish_run import FinishRun
-from agentplat.usecases.lease_run import LeaseRun
+from agentplat.usecases.catalogue import Acting
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """The use cases that a worker needs."""
-
-    lease: LeaseRun
-    act: ActInRun
-    finish: FinishRun
-    cancel: CancelRun
 
 
 class _RunHands(Hands):
@@ -79,8 +66,8 @@ class _RunHands(Hands):
 class Worker:
     """poll_s: seconds between two looks when there is nothing to do. A worker drives one run at a time."""
 
-    def __init__(self, bench: Bench, drivers: Sequence[Driver], poll_s: float) -> None:
-        self._bench, self._poll_s = bench, poll_s
+    def __init__(self, acting: Acting, drivers: Sequence[Driver], poll_s: float) -> None:
+        self._acting, self._poll_s = acting, poll_s
         self._drivers = {driver.kind: driver for driver in drivers}
         self._owner = secrets.token_hex(16)
         self._held: Run | None = None
@@ -101,14 +88,14 @@ class Worker:
         self._thread.join(seconds)
         held = self._held
         if self._thread.is_alive() and held is not None:
-            self._bench.lease.release(held)
+            self._acting.lease.release(held)
             log.warning("a run was given back, as the worker had to end before it", run=held.id)
         return not self._thread.is_alive()
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
             try:
-                run = self._bench.lease(self._drivers, self._owner)
+                run = self._acting.lease(self._drivers, self._owner)
                 if run is not None:
                     self._carry(run)
                     continue
@@ -133,20 +120,20 @@ class Worker:
     def _drive(self, run: Run) -> Run:
         """Let the run's driver think until the run has ended. Raises LeaseLost."""
         try:
-            held = self._bench.lease.prepare(run)
+            held = self._acting.lease.prepare(run)
         except (RunFailed, ContentDamaged) as error:
-            return self._bench.finish.fail(run, str(error))
-        hands = _RunHands(self._bench.act, run, held.past)
-        tools = self._bench.act.tools.surface(run)
+            return self._acting.finish.fail(run, str(error))
+        hands = _RunHands(self._acting.act, run, held.past)
+        tools = self._acting.act.tools.surface(run)
         task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, tools=tools)
         try:
             answer = self._drivers[run.driver].drive(task, hands)
-            self._bench.act.demand_going_on(hands.run)
-            return self._bench.finish(hands.run, answer)
+            self._acting.act.demand_going_on(hands.run)
+            return self._acting.finish(hands.run, answer)
         except RunCancelled:
-            return self._bench.cancel.carry_out(hands.run)
+            return self._acting.cancel.carry_out(hands.run)
         except (RunFailed, InvalidInput, ContentDamaged) as error:
-            return self._bench.finish.fail(hands.run, str(error))
+            return self._acting.finish.fail(hands.run, str(error))
 
     @contextmanager
     def _renewing(self, run: Run) -> Iterator[None]:
@@ -154,9 +141,9 @@ class Worker:
         done = threading.Event()
 
         def renew() -> None:
-            while not done.wait(self._bench.lease.lease_s / 3):
+            while not done.wait(self._acting.lease.lease_s / 3):
                 try:
-                    if not self._bench.lease.renew(run):
+                    if not self._acting.lease.renew(run):
                         return
                 except PlatformError:
                     log.warning("a lease could not be renewed: the database does not answer", run=run.id)

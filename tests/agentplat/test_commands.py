@@ -30,6 +30,8 @@ from tests.graphsvc.rpc.signing import Authority
 DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 COMMANDS = [
     ["up"], ["serve"], ["worker"], ["migrate"], ["publish"], ["preview"], ["retire"], ["pause"], ["resume"], ["schema"],
+    ["run", "open"], ["run", "list"], ["run", "show"], ["run", "cancel"], ["trail", "show"], ["trail", "verify"],
+    ["trail", "export"],
     ["user", "add"], ["user", "grant"], ["user", "revoke"], ["user", "list"], ["user", "token"], ["user", "revoke-token"],
 ]  # fmt: skip
 
@@ -49,6 +51,12 @@ def _write(folder: Path, name: str, text: str) -> Path:
 
 def _ask(running: Server, *arguments: object, cwd: Path) -> Done:
     return command(*arguments, "--server", running.url, "--token-file", running.ready["token_file"], cwd=cwd)
+
+
+def _child(running: Server, module: str) -> psutil.Process:
+    """The process beside `up` that runs a module."""
+    [child] = [one for one in psutil.Process(running.process.pid).children() if module in one.cmdline()]
+    return child
 
 
 @pytest.mark.promise("O-2")
@@ -233,7 +241,7 @@ def test_up_ends_on_sigterm_and_finds_everything_again(tmp_path: Path) -> None:
 @pytest.mark.promise("P-6")
 def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_missed(tmp_path: Path) -> None:
     with up(tmp_path) as running:
-        [child] = psutil.Process(running.process.pid).children()
+        child = _child(running, "graphsvc")
         child.suspend()
         file = _write(tmp_path, "a.yaml", manifest(DEVELOPER, ["code"], ["code"]))
         done = _ask(running, "publish", file, "--format", "json", cwd=tmp_path)
@@ -246,9 +254,8 @@ def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_miss
             return bool(again.answers[0]["state"] != ReportState.NOT_ANSWERED)
 
         wait_until(late, "the version was verified")
-        [replaced] = psutil.Process(running.process.pid).children()
-        assert replaced.pid != child.pid
-        assert "the graph service ended" in [line.get("event") for line in running.log()]
+        assert _child(running, "graphsvc").pid != child.pid
+        assert ("a process ended", "the graph service") in [(line.get("event"), line.get("process")) for line in running.log()]
         assert running.stop() == 0
 
 

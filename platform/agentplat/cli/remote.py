@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -52,9 +53,16 @@ class Remote:
 
     def post(self, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
         """The answer to a POST. Raises ServerSilent, ServerRefused."""
+        return self._ask("POST", path, body, query)
+
+    def get(self, path: str, **query: str | int | None) -> Any:
+        """The answer to a GET. Raises ServerSilent, ServerRefused."""
+        return self._ask("GET", path, None, query)
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | None, query: Mapping[str, str | int | None]) -> Any:
         asked = {name: value for name, value in query.items() if value is not None}
         try:
-            answer = self._client.post(path, json=body, params=asked)
+            answer = self._client.request(method, path, json=body, params=asked)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             remedy = "write http://HOST:PORT or https://HOST"
             raise InvalidInput([Violation(field="server", reason="is not an address", remedy=remedy)]) from error

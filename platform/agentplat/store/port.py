@@ -182,6 +182,9 @@ class Runs(Protocol):
     def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
         """Runs of agents of these scopes and below with an id under `before`, newest first."""
 
+    def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:
+        """Those of the runs whose agents are of these scopes or below."""
+
     def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None) -> bool:
         """Whether `lease` would find a run just now."""
 

@@ -159,6 +159,13 @@ class SqlRuns(Runs):
         labels = self._labels([row.id for row in rows])
         return [_run(row, labels[row.id]) for row in rows]
 
+    @override
+    def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:
+        runs = schema.runs.c
+        joined = schema.runs.join(agents, agents.c.id == runs.agent_id)
+        query = sa.select(runs.id).select_from(joined).where(runs.id.in_(run_ids), below(agents.c.scope, scopes))
+        return set(self._connection.execute(query).scalars())
+
     def _leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None, now: int) -> sa.Select[Any]:
         runs = schema.runs.c
         open_to_all = sa.text("state IN ('queued', 'running')")  # word for word the condition of the partial index
