@@ -13,6 +13,7 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "nobody": "somebody outside your access",
         "no_agent": "an agent outside your access",
         "no_run": "a run outside your access",
+        "a_run": "run {run}",
         "nothing": "nothing",
         "unknown": "unknown",
         "queued": "queued",
@@ -24,8 +25,8 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "run": "Run {run} of {agent}, version {version}: {state}",
         "cancel_asked": "Run {run} of {agent}, version {version}: {state}; it is cancelled before its next step",
         "opening.person": "Opened by {opener} for {agent}, version {version}",
-        "opening.event": "Opened by the event {event} of {source} (run {run}) for {agent}, version {version}; hop {hop}",
-        "opening.other": "Opened by run {run} for {agent}, version {version}; hop {hop}",
+        "opening.event": "Opened by the event {event} of {source} ({run}) for {agent}, version {version}; hop {hop}",
+        "opening.other": "Opened by {run} for {agent}, version {version}; hop {hop}",
         "taken_over": "Taken over from a worker that fell silent; attempt {attempt}",
         "model_turn": "{model} answered; {tokens_read} tokens read, {tokens_written} written",
         "tool_call": "Call {call}: {tool}",
@@ -48,7 +49,7 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "contract_accepted": "The output meets its contract",
         "contract_rejected": "The output does not meet its contract; faults: {faults}, tries left: {tries_left}",
         "closing.finished": "Finished; events published: {events}",
-        "closing.hop_limit": "Finished at hop {limit}, the last of the chain of run {chain}; events not published: {events}",
+        "closing.hop_limit": "Finished at hop {limit}, the last of the chain of {chain}; events not published: {events}",
         "closing.chain_unknown": "Finished; the chain is unknown, and its events are not published: {events}",
         "closing.failed": "Failed: {reason}",
         "closing.cancelled": "Cancelled",
@@ -69,6 +70,7 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "nobody": "alguém fora do seu acesso",
         "no_agent": "um agente fora do seu acesso",
         "no_run": "uma run fora do seu acesso",
+        "a_run": "run {run}",
         "nothing": "nada",
         "unknown": "desconhecido",
         "queued": "na fila",
@@ -80,8 +82,8 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "run": "Run {run} de {agent}, versão {version}: {state}",
         "cancel_asked": "Run {run} de {agent}, versão {version}: {state}; será cancelada antes do próximo passo",
         "opening.person": "Aberta por {opener} para {agent}, versão {version}",
-        "opening.event": "Aberta pelo evento {event} de {source} (run {run}) para {agent}, versão {version}; salto {hop}",
-        "opening.other": "Aberta pela run {run} para {agent}, versão {version}; salto {hop}",
+        "opening.event": "Aberta pelo evento {event} de {source} ({run}) para {agent}, versão {version}; salto {hop}",
+        "opening.other": "Aberta por outra run ({run}) para {agent}, versão {version}; salto {hop}",
         "taken_over": "Assumida de um worker que parou de responder; tentativa {attempt}",
         "model_turn": "{model} respondeu; {tokens_read} tokens lidos, {tokens_written} escritos",
         "tool_call": "Chamada {call}: {tool}",
@@ -104,7 +106,7 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "contract_accepted": "A saída cumpre o contrato",
         "contract_rejected": "A saída não cumpre o contrato; falhas: {faults}, tentativas restantes: {tries_left}",
         "closing.finished": "Finalizada; eventos publicados: {events}",
-        "closing.hop_limit": "Finalizada no salto {limit}, o último da cadeia da run {chain}; eventos não publicados: {events}",
+        "closing.hop_limit": "Finalizada no salto {limit}, o último da cadeia de {chain}; eventos não publicados: {events}",
         "closing.chain_unknown": "Finalizada; a cadeia é desconhecida, e os eventos não são publicados: {events}",
         "closing.failed": "Falhou: {reason}",
         "closing.cancelled": "Cancelada",
@@ -125,6 +127,7 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "nobody": "מישהו מחוץ לגישה שלכם",
         "no_agent": "סוכן מחוץ לגישה שלכם",
         "no_run": "הרצה מחוץ לגישה שלכם",
+        "a_run": "הרצה {run}",
         "nothing": "אין",
         "unknown": "לא ידוע",
         "queued": "בתור",
@@ -136,8 +139,8 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "run": "הרצה {run} של {agent}, גרסה {version}: {state}",
         "cancel_asked": "הרצה {run} של {agent}, גרסה {version}: {state}; היא תבוטל לפני הצעד הבא",
         "opening.person": "נפתחה על ידי {opener} עבור {agent}, גרסה {version}",
-        "opening.event": "נפתחה על ידי האירוע {event} של {source} (הרצה {run}) עבור {agent}, גרסה {version}; קפיצה {hop}",
-        "opening.other": "נפתחה על ידי הרצה {run} עבור {agent}, גרסה {version}; קפיצה {hop}",
+        "opening.event": "נפתחה על ידי האירוע {event} של {source} ({run}) עבור {agent}, גרסה {version}; קפיצה {hop}",
+        "opening.other": "נפתחה על ידי {run} עבור {agent}, גרסה {version}; קפיצה {hop}",
         "taken_over": "הועברה מעובד שחדל להגיב; ניסיון {attempt}",
         "model_turn": "{model} השיב; {tokens_read} אסימונים נקראו, {tokens_written} נכתבו",
         "tool_call": "קריאה {call}: {tool}",
@@ -160,7 +163,7 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "contract_accepted": "הפלט עומד בחוזה",
         "contract_rejected": "הפלט אינו עומד בחוזה; תקלות: {faults}, ניסיונות שנותרו: {tries_left}",
         "closing.finished": "הסתיימה; אירועים שפורסמו: {events}",
-        "closing.hop_limit": "הסתיימה בקפיצה {limit}, האחרונה בשרשרת של הרצה {chain}; אירועים שלא פורסמו: {events}",
+        "closing.hop_limit": "הסתיימה בקפיצה {limit}, האחרונה בשרשרת של {chain}; אירועים שלא פורסמו: {events}",
         "closing.chain_unknown": "הסתיימה; השרשרת אינה ידועה, והאירועים אינם מתפרסמים: {events}",
         "closing.failed": "נכשלה: {reason}",
         "closing.cancelled": "בוטלה",
@@ -191,21 +194,25 @@ def step_text(kind: str, body: Mapping[str, Any], hidden: tuple[str, ...], langu
     """A step in words. body: its JSON values as the reader may see them; hidden: the fields that were left out of it."""
     words = RUN_SENTENCES[language]
     listed = {name: ", ".join(body[name]) or words["nothing"] for name in ("published", "dropped") if name in body}
-    values: dict[str, Any] = {"reason": "", "ceiling": words["unknown"], "hop": words["unknown"], "run": words["unknown"], **body}
+    values: dict[str, Any] = {"reason": "", "ceiling": words["unknown"], "hop": words["unknown"], **body}
     values["amounts"] = ", ".join(f"{unit} {amount}" for unit, amount in sorted(body.get("amounts", {}).items()))
     values |= {name: words["nobody"] for name in ("opener", "by") if name in hidden}
     what = f"{kind}.{found}" if (found := _variant(kind, body, hidden)) else kind
     if kind == "opening":
         delivery = body.get("delivery") or {}
         values["event"], values["source"] = delivery.get("event"), delivery.get("source_agent") or words["no_agent"]
-        values["run"] = body.get("source_run") or words["no_run"]
+        values["run"] = _run(body.get("source_run"), words)
     if kind == "closing":
         withheld = body.get("withheld") or {}
         events = ", ".join(withheld.get("events", ())) or listed.get("published", words["nothing"])
-        values |= {"events": events, "limit": withheld.get("limit"), "chain": withheld.get("chain") or words["no_run"]}
+        values |= {"events": events, "limit": withheld.get("limit"), "chain": _run(withheld.get("chain"), words)}
     text = say(what, language, **values)
     dropped = body.get("dropped")
     return words["dropped"].format(text=text, dropped=set_off(", ".join(dropped), language)) if dropped else text
+
+
+def _run(run_id: int | None, words: Mapping[str, str]) -> str:
+    return words["no_run"] if run_id is None else words["a_run"].format(run=run_id)
 
 
 def _variant(kind: str, body: Mapping[str, Any], hidden: tuple[str, ...]) -> str | None:
