@@ -26,7 +26,7 @@ from agentplat.cli.people import Desk
 from agentplat.cli.serving import Ready
 from agentplat.content.opening import open_content
 from agentplat.courier import Courier
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
@@ -208,8 +208,9 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
         announce(replace(ready, token_file=str(home.token_file)))
         while not stop.wait(_WATCH_S) and server.alive and not graph.failed and not worker.failed:
             pass
-        graph.demand_lasting()
-        worker.demand_lasting()
+        for child in (graph, worker):
+            if child.failed:
+                raise ChildFailed(f"{child.name} ended again and again; its own messages above say why")
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from agentplat.usecases.deliver_outbox import DeliverOutbox
 from agentplat.usecases.drive_externally import DriveExternally
 from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.identify_caller import IdentifyCaller
+from agentplat.usecases.judge_call import JudgeCall
 from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.list_acts import ListActs
 from agentplat.usecases.list_agents import ListAgents
@@ -89,7 +90,7 @@ def build_acting(store: Store, content: ContentStore, lease_s: float) -> Acting:
     """The use cases in a run. lease_s: seconds that one is held without a sign of life."""
     return Acting(
         lease=LeaseRun(store=store, content=content, lease_s=lease_s),
-        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content)),
+        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=JudgeCall(tools={}))),
         finish=FinishRun(store=store, content=content),
         cancel=CancelRun(store=store),
     )

@@ -32,8 +32,9 @@ from tests.agentplat.world import manifest
 READ = ToolSpec(
     name="read_artifact",
     description="Gives the content of an artifact.",
-    parameters={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False},
+    schema={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False},
     effect=Effect.READ,
+    longest_ms=1_000,
 )
 RUN = Run(
     id=7,
