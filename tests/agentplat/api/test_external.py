@@ -254,7 +254,7 @@ def test_a_wrong_answer_is_refused_with_every_fault_and_the_run_goes_on(served: 
     assert program.post("finish", {"summary": "s"}).status_code == 200
 
 
-@pytest.mark.promise("O-5")
+@pytest.mark.promise("O-5", "R-5")
 def test_a_program_is_given_only_runs_whose_agents_its_person_may_publish(served: Api, take: Take, run_id: int) -> None:
     others = {
         "globex:eve": "author=globex",
