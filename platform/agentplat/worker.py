@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from agentplat.domain.errors import (
     ContentDamaged,
+    ContentUnavailable,
     InvalidInput,
     LeaseLost,
     PlatformError,
@@ -100,7 +101,9 @@ class Worker:
                     self._carry(run)
                     continue
             except StoreUnavailable:
-                log.warning("no runs can be taken: the database does not answer")
+                log.warning("no runs can be carried: the database does not answer")
+            except ContentUnavailable as error:
+                log.warning("a run stopped until its lease ends: the content store does not answer", reason=error.reason)
             except Exception:
                 # A fault of ours with one run must not end the work on all; its lease keeps it away for a while.
                 log.exception("a run failed by a fault of ours")
