@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +42,7 @@ from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.tool import Tool
 from agentplat.worker import Worker
 
 GRAPH_START_S = 600.0
@@ -214,8 +215,8 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
 
 
 @contextmanager
-def working(settings: Settings) -> Iterator[None]:
-    """Workers that take runs until the block ends, then finish the ones under way.
+def working(settings: Settings, tools: Iterable[Tool] = ()) -> Iterator[None]:
+    """Workers that take runs until the block ends, then finish the ones under way. tools: those installed.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.
     """
@@ -226,7 +227,7 @@ def working(settings: Settings) -> Iterator[None]:
         stack.callback(store.close)
         store.check()
         content = open_content(settings.content)
-        acting = build_acting(store, content, settings.run_lease_s)
+        acting = build_acting(store, content, settings.run_lease_s, tools)
         drivers = [ScriptedDriver(), ModelDriver()]
         workers = [Worker(acting, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
         stack.callback(_stop, workers, settings.drain_timeout_s)

@@ -27,13 +27,7 @@ from agentplat.domain.tools import Asked, Effect, Given, Move, ToolSpec
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.store.port import Store, Work
 from agentplat.store.sql import open_store
-from agentplat.usecases.act_in_run import ActInRun
-from agentplat.usecases.call_tool import CallTool
-from agentplat.usecases.cancel_run import CancelRun
-from agentplat.usecases.catalogue import Acting
-from agentplat.usecases.finish_run import FinishRun
-from agentplat.usecases.judge_call import JudgeCall
-from agentplat.usecases.lease_run import LeaseRun
+from agentplat.usecases.catalogue import Acting, build_acting
 from agentplat.usecases.open_run import OpenRun
 from agentplat.usecases.tool import Tool
 from agentplat.worker import Worker
@@ -150,12 +144,7 @@ def tally_tools(folder: Path, fate: Fate) -> dict[str, Tool]:
 
 def acting(store: Store, content: ContentStore, tools: Mapping[str, Tool], lease_s: float = LONG_S) -> Acting:
     """The use cases of a worker with these tools."""
-    return Acting(
-        lease=LeaseRun(store=store, content=content, lease_s=lease_s),
-        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=JudgeCall(tools=tools))),
-        finish=FinishRun(store=store, content=content),
-        cancel=CancelRun(store=store),
-    )
+    return build_acting(store, content, lease_s, tools.values())
 
 
 def _open(url: str, folder: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentplat.content.port import ContentStore
@@ -29,6 +30,7 @@ from agentplat.usecases.read_report import ReadReport
 from agentplat.usecases.read_runs import ReadRuns
 from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
+from agentplat.usecases.tool import Tool
 from agentplat.usecases.verify_trail import VerifyTrail
 
 LEASE_MARGIN_S = 5.0
@@ -86,11 +88,12 @@ class Acting:
     cancel: CancelRun
 
 
-def build_acting(store: Store, content: ContentStore, lease_s: float) -> Acting:
-    """The use cases in a run. lease_s: seconds that one is held without a sign of life."""
+def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[Tool] = ()) -> Acting:
+    """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: those installed."""
+    gate = JudgeCall(tools={tool.spec.name: tool for tool in tools})
     return Acting(
         lease=LeaseRun(store=store, content=content, lease_s=lease_s),
-        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=JudgeCall(tools={}))),
+        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=gate)),
         finish=FinishRun(store=store, content=content),
         cancel=CancelRun(store=store),
     )
