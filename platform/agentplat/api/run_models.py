@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from agentplat.api.models import Wire
 from agentplat.domain.artifacts import Answer
@@ -286,6 +286,14 @@ class TurnIn(Wire):
     content: str
     tokens_read: int = Field(ge=0, le=2**53)
     tokens_written: int = Field(ge=0, le=2**53)
+
+    @field_validator("model", "content")
+    @classmethod
+    def _text(cls, text: str) -> str:
+        """Refuse what cannot be kept. Raises ValueError."""
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError("has a character that UTF-8 does not have; leave lone surrogates out")
+        return text
 
     def value(self) -> Turn:
         """The turn."""

@@ -103,7 +103,7 @@ def _end(work: Work, run: Run, result: ToolResult) -> tuple[Run, ToolResult]:
 def _canonical(arguments: Mapping[str, Any]) -> bytes:
     try:
         return canonical_json(dict(arguments)).encode()
-    except ValueError:
+    except (ValueError, RecursionError):
         remedy = "send JSON values: no NaN, no lone surrogates, no integers beyond 2**53"
         raise InvalidInput([Violation(field="arguments", reason="are not JSON", remedy=remedy)]) from None
 

@@ -62,6 +62,9 @@ class Program:
     def post(self, act: str, body: dict[str, Any] | None = None) -> httpx.Response:
         return self._client.post(f"/v1/external/run/{act}", json=body)
 
+    def send(self, act: str, body: bytes) -> httpx.Response:
+        return self._client.post(f"/v1/external/run/{act}", content=body, headers={"Content-Type": "application/json"})
+
     def get(self, path: str = "") -> httpx.Response:
         return self._client.get(f"/v1/external/run{path}")
 
@@ -310,3 +313,33 @@ def test_a_run_with_another_driver_is_never_given_to_a_program(served: Api, ana:
     served.world.cases.open_run(ana, ref(DEVELOPER))
     with served.client(ana) as client:
         assert client.post("/v1/external:lease").status_code == 204
+
+
+@pytest.mark.promise("O-7")
+@pytest.mark.parametrize(
+    ("act", "body"),
+    [
+        ("fail", rb'{"reason": "\ud800"}'),
+        ("fail", rb'{"reason": ""}'),
+        ("calls", rb'{"call": 1, "tool": "\ud800"}'),
+        ("calls", rb'{"call": 1, "tool": "pay", "arguments": {"n": "\ud800"}}'),
+        ("calls", rb'{"call": 1, "tool": "pay", "arguments": {"\ud800": 1}}'),
+        ("calls", rb'{"call": 1, "tool": "pay", "arguments": {"n": NaN}}'),
+        ("calls", rb'{"call": 0, "tool": "pay"}'),
+        ("turns", rb'{"turn": 1, "model": "m", "content": "\ud800", "tokens_read": 0, "tokens_written": 0}'),
+        ("turns", rb'{"turn": 1, "model": "\ud800", "content": "", "tokens_read": 0, "tokens_written": 0}'),
+        ("turns", rb'{"turn": 1, "model": "m", "content": "", "tokens_read": -1, "tokens_written": 0}'),
+        ("finish", rb'{"summary": "\ud800"}'),
+        ("finish", rb'{"summary": "s", "artifacts": {"a": "\ud800"}}'),
+        ("finish", b"["),
+    ],
+)
+def test_what_is_no_right_request_is_refused_and_leaves_the_run_as_it_was(
+    served: Api, take: Take, ana: Access, run_id: int, act: str, body: bytes
+) -> None:
+    program = take(ana)
+    answer = program.send(act, body)
+    assert answer.status_code == 422
+    assert answer.json()["violations"]
+    assert len(trail(served, run_id)) == 1
+    assert program.post("heartbeat").status_code == 200
