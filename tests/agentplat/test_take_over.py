@@ -137,6 +137,17 @@ def test_a_run_to_be_cancelled_whose_worker_died_is_cancelled_by_the_next(everyw
     assert paid(tmp_path) == 0
 
 
+def test_a_run_to_be_cancelled_that_was_given_back_ends_when_it_is_asked_again(everywhere: World, ana: Access) -> None:
+    run = everywhere.cases.open_run(ana, ref(DEVELOPER))
+    held = leased(everywhere.store)
+    assert everywhere.cases.cancel_run(ana, run.id).state is RunState.RUNNING
+    with everywhere.store.writing() as work:
+        work.runs.release(held)
+    again = everywhere.cases.cancel_run(ana, run.id)
+    assert (again.state, again.cancel_asked_at is not None) == (RunState.CANCELLED, True)
+    assert trail(everywhere, run)[-1] == Closing(state=RunState.CANCELLED, by="acme:ana")
+
+
 def test_only_who_may_publish_the_agent_cancels_its_runs(everywhere: World, ana: Access) -> None:
     run = everywhere.cases.open_run(ana, ref(DEVELOPER))
     with pytest.raises(AccessDenied):

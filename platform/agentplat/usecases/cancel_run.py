@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentplat.domain.access import Access
-from agentplat.domain.errors import Conflict, Unauthenticated
+from agentplat.domain.access import Access, Person
+from agentplat.domain.errors import Conflict, LeaseLost, Unauthenticated
 from agentplat.domain.runs import DriverKind, Run, RunState
 from agentplat.domain.steps import Closing
 from agentplat.domain.times import now_ms
@@ -27,11 +27,19 @@ class CancelRun:
         """
         if access.person is None:
             raise Unauthenticated
+        try:
+            return self._cancelled(access, access.person, run_id)
+        except LeaseLost:
+            # A worker took it up at this moment. Whoever holds it reads the note, which an earlier request must have left.
+            with self.store.reading() as work:
+                return readable_run(work, access, run_id)
+
+    def _cancelled(self, access: Access, person: Person, run_id: int) -> Run:
         with self.store.writing() as work:
             run = readable_run(work, access, run_id)
             access.demand_publishing(run.agent.scope)
-            # Its row is locked from here on, so that no worker takes it up between the look and the end.
-            work.runs.ask_to_cancel(run, access.person, now_ms())
+            # The first note locks the row, so that no worker takes the run up between the look and the end.
+            work.runs.ask_to_cancel(run, person, now_ms())
             run = readable_run(work, access, run_id)
             if run.ended and run.state is not RunState.CANCELLED:
                 raise Conflict(f"run {run.id} is {run.state.value} already; it can not be cancelled any more")
