@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import governing, people, publishing, serving
+from agentplat.cli import governing, people, publishing, runs, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -23,15 +23,16 @@ from agentplat.settings import FIELDS, load, unit_of
 if TYPE_CHECKING:
     from agentplat.running import Announce
 
-_NOT_FOR_SERVE = frozenset({"data_dir", "run_lease_s", "server_url", "token_file"})
+_NOT_FOR_SERVE = frozenset({"data_dir", "runs_at_once", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset(
     {
-        "database_url", "content", "content_endpoint", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key",
+        "database_url", "content", "content_endpoint", "signing_key", "graph_ca", "graph_certificate", "graph_key",
         "server_url", "token_file",
     }
 )  # fmt: skip
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
-    "database_url", "content", "content_endpoint", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
+    "database_url", "content", "content_endpoint", "run_lease_s", "runs_at_once", "poll_interval_s", "drain_timeout_s",
+    "log_level", "log_format",
 }  # fmt: skip
 """Settings that would be without effect, and so are no flags of the command."""
 
@@ -112,6 +113,7 @@ def build() -> typer.Typer:
     )
     publishing.register(app, _connect)
     governing.register(app, _connect)
+    runs.register(app, _connect)
     people.register(app, _open_desk)
     return app
 

@@ -129,9 +129,8 @@ def use_cases(store: SqlStore, folder: Path, target: str, verify_s: float, call_
     signer = Signer(key=read_key(folder / "agentplat.key.pem"), issuer=ISSUER, audience=AUDIENCE)
     graph = open_loop_check(GraphAddress(target=target), signer)
     try:
-        content = FolderContent(folder / "content")
-        patience = Patience(verify_s=verify_s, check_s=verify_s, call_s=call_s, backoff=BACKOFF)
-        yield build_use_cases(store, content, graph, patience)
+        patience = Patience(verify_s=verify_s, check_s=verify_s, call_s=call_s, backoff=BACKOFF, lease_s=PATIENCE_S)
+        yield build_use_cases(store, FolderContent(folder / "content"), graph, patience)
     finally:
         graph.close()
 
