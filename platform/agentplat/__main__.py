@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import people, publishing, serving
+from agentplat.cli import dispatching, people, publishing, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -32,6 +32,9 @@ _NOT_FOR_UP = frozenset(
 )  # fmt: skip
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
     "database_url", "content", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
+}  # fmt: skip
+_NOT_FOR_DISPATCHER = frozenset(FIELDS) - {
+    "database_url", "retry_first_s", "retry_longest_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
 }  # fmt: skip
 """Settings that would be without effect, and so are no flags of the command."""
 
@@ -52,6 +55,12 @@ def _run_worker(flags: Mapping[str, str], config: Path | None, announce: Callabl
     from agentplat.running import run_worker  # noqa: PLC0415
 
     run_worker(flags, config, announce)
+
+
+def _run_dispatcher(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
+    from agentplat.running import run_dispatcher  # noqa: PLC0415
+
+    run_dispatcher(flags, config, announce)
 
 
 def _migrate(flags: Mapping[str, str], config: Path | None) -> str:
@@ -98,18 +107,19 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    serving.register(
-        app,
-        serving.Commands(
-            serve=_run_server,
-            serve_flags=_flags(_NOT_FOR_SERVE),
-            up=_run_both,
-            up_flags=_flags(_NOT_FOR_UP),
-            migrate=_migrate,
-            work=_run_worker,
-            work_flags=_flags(_NOT_FOR_WORKER),
-        ),
+    commands = serving.Commands(
+        serve=_run_server,
+        serve_flags=_flags(_NOT_FOR_SERVE),
+        up=_run_both,
+        up_flags=_flags(_NOT_FOR_UP),
+        migrate=_migrate,
+        work=_run_worker,
+        work_flags=_flags(_NOT_FOR_WORKER),
+        dispatch=_run_dispatcher,
+        dispatch_flags=_flags(_NOT_FOR_DISPATCHER),
     )
+    serving.register(app, commands)
+    dispatching.register(app, serving.dispatch_command(commands), _connect)
     publishing.register(app, _connect)
     people.register(app, _open_desk)
     return app

@@ -25,6 +25,7 @@ from agentplat.cli.people import Desk
 from agentplat.cli.serving import Ready
 from agentplat.content.opening import open_content
 from agentplat.courier import Courier
+from agentplat.dispatcher import Dispatcher
 from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
@@ -39,6 +40,7 @@ from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
+from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.manage_people import ManagePeople
@@ -184,8 +186,10 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
     configure_logging(settings.log_level, settings.log_format)
     stop = _told_to_stop()
     with open_home(settings.data_dir) as home:
-        supervisor = Supervisor(lambda ready: _graph_command(settings, home, ready))
+        supervisor = Supervisor("the graph service", lambda ready: _graph_command(settings, home, ready))
+        dispatcher = Supervisor("the dispatcher", lambda _: _dispatcher_command(settings, home))
         try:
+            dispatcher.begin()
             address = str(supervisor.start(GRAPH_START_S)["address"])
             own = {
                 "database_url": home.database_url,
@@ -194,13 +198,16 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
                 "graph_target": address,
             }
             with answering(settings.model_copy(update=own)) as (server, ready):
+                dispatcher.wait(GRAPH_START_S)
                 announce(replace(ready, token_file=str(home.token_file)))
-                while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed:
+                while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed and not dispatcher.failed:
                     pass
         finally:
+            dispatcher.stop(settings.drain_timeout_s + 1)
             supervisor.stop(settings.drain_timeout_s + 1)
-    if supervisor.failed:
-        raise ChildFailed("the graph service ended again and again; its own messages above say why")
+    for child in (supervisor, dispatcher):
+        if child.failed:
+            raise ChildFailed(f"{child.name} ended again and again; its own messages above say why")
 
 
 @contextmanager
@@ -234,6 +241,48 @@ def run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable
     with working(settings):
         announce()
         stop.wait()
+
+
+@contextmanager
+def dispatching(settings: Settings) -> Iterator[Dispatcher]:
+    """A dispatcher that works until the block ends, then finishes the run under way.
+
+    Raises InvalidInput, StoreUnavailable, SchemaOutdated.
+    """
+    store = open_store(settings.database_url)
+    with ExitStack() as stack:
+        stack.callback(store.close)
+        store.check()
+        dispatcher = Dispatcher(DispatchEvents(store=store, backoff=_backoff(settings)), settings.poll_interval_s)
+        dispatcher.start()
+        stack.callback(dispatcher.stop, settings.drain_timeout_s)
+        yield dispatcher
+
+
+def run_dispatcher(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
+    """Dispatch until SIGTERM or SIGINT. Raises InvalidInput, StoreUnavailable, SchemaOutdated."""
+    settings = load(flags, config)
+    configure_logging(settings.log_level, settings.log_format)
+    stop = _told_to_stop()
+    with dispatching(settings):
+        announce()
+        stop.wait()
+
+
+def _dispatcher_command(settings: Settings, home: Home) -> list[str]:
+    """The dispatcher's command line."""
+    flags = {
+        "database-url": home.database_url,
+        "retry-first-s": settings.retry_first_s,
+        "retry-longest-s": settings.retry_longest_s,
+        "poll-interval-s": settings.poll_interval_s,
+        "drain-timeout-s": settings.drain_timeout_s,
+        "log-level": settings.log_level,
+        "log-format": settings.log_format,
+        "format": "json",
+    }
+    given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
+    return [sys.executable, "-m", "agentplat", "dispatch", "run", *given]
 
 
 def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | None) -> list[str]:

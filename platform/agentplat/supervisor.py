@@ -1,4 +1,4 @@
-"""Keeps the graph service running beside the platform: starts it, starts it again when it ends, ends it in order."""
+"""Keeps a child process running beside the platform: starts it, starts it again when it ends, ends it in order."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ log = structlog.get_logger()
 class Supervisor:
     """A child process that tells on its first line of output, as JSON, that it is ready.
 
-    command: takes the fields of the first ready line, None before there was one, and gives the program with its arguments; so a
-    port that the system chose at first is kept afterwards.
+    name: what it is, in messages. command: takes the fields of the first ready line, None before there was one, and gives the
+    program with its arguments; so a port that the system chose at first is kept afterwards.
     """
 
-    def __init__(self, command: Callable[[dict[str, Any] | None], Sequence[str]]) -> None:
-        self._command = command
+    def __init__(self, name: str, command: Callable[[dict[str, Any] | None], Sequence[str]]) -> None:
+        self.name, self._command = name, command
         self._ready: dict[str, Any] | None = None
         self._told = threading.Event()
         self._stopping = threading.Event()
@@ -43,10 +43,18 @@ class Supervisor:
 
     def start(self, seconds: float) -> dict[str, Any]:
         """Start the child and give the fields of its ready line. Raises ChildFailed when there is none within so many seconds."""
+        self.begin()
+        return self.wait(seconds)
+
+    def begin(self) -> None:
+        """Start the child without waiting for it."""
         self._thread.start()
+
+    def wait(self, seconds: float) -> dict[str, Any]:
+        """The fields of the ready line of a child that was started. Raises ChildFailed as `start` does."""
         if not self._told.wait(seconds) or self._ready is None:
             self.stop(1.0)
-            raise ChildFailed("the graph service did not start; its own messages above say why")
+            raise ChildFailed(f"{self.name} did not start; its own messages above say why")
         return self._ready
 
     @property
@@ -74,7 +82,7 @@ class Supervisor:
             code = self._once()
             if self._stopping.is_set():
                 break
-            log.error("the graph service ended", exit_status=code)
+            log.error("a child ended", child=self.name, exit_status=code)
             now = time.monotonic()
             gave_up = self._ready is None or (len(ends) == MOST_RESTARTS and now - ends[0] < RESTART_WINDOW_S)
             if gave_up:
@@ -100,7 +108,7 @@ class Supervisor:
             try:
                 self._ready = dict(json.loads(line))
             except (ValueError, TypeError):
-                log.warning("the graph service said something else than that it is ready")
+                log.warning("a child said something else than that it is ready", child=self.name)
                 return
-        log.info("the graph service answers", address=self._ready.get("address"))
+        log.info("a child is ready", child=self.name, address=self._ready.get("address"))
         self._told.set()

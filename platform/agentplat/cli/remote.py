@@ -52,9 +52,13 @@ class Remote:
 
     def post(self, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
         """The answer to a POST. Raises ServerSilent, ServerRefused."""
+        return self.ask("POST", path, body, **query)
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
+        """The answer to a request of this method. Raises ServerSilent, ServerRefused."""
         asked = {name: value for name, value in query.items() if value is not None}
         try:
-            answer = self._client.post(path, json=body, params=asked)
+            answer = self._client.request(method, path, json=body, params=asked)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             remedy = "write http://HOST:PORT or https://HOST"
             raise InvalidInput([Violation(field="server", reason="is not an address", remedy=remedy)]) from error

@@ -25,6 +25,11 @@ class SqlChains(Chains):
         return ChainLimits(hops=row.chain_hops, runs=row.chain_runs)
 
     @override
+    def set_limits(self, limits: ChainLimits) -> None:
+        row = schema.platform_limits.update().values(chain_hops=limits.hops, chain_runs=limits.runs)
+        self._connection.execute(row)
+
+    @override
     def take(self, chain: int, most: int) -> bool:
         chains = schema.chains
         # The row is there unless an older worker opened the chain. Counting in it, and not in the runs, lets no two who open a

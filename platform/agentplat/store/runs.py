@@ -150,9 +150,18 @@ class SqlRuns(Runs):
     def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
         run_id = schema.runs.c.id
         wanted = sa.and_(below(agents.c.scope, scopes), sa.true() if before is None else run_id < before)
-        rows = self._connection.execute(self._select().where(wanted).order_by(run_id.desc()).limit(size)).all()
+        return self._all(self._select().where(wanted).order_by(run_id.desc()).limit(size))
+
+    def _all(self, query: sa.Select[Any]) -> list[Run]:
+        rows = self._connection.execute(query).all()
         labels = self._labels([row.id for row in rows])
         return [_run(row, labels[row.id]) for row in rows]
+
+    @override
+    def of_chain(self, chain: int, size: int) -> list[Run]:
+        runs = schema.runs.c
+        # A hop-0 run that an older worker opened does not say that it begins a chain.
+        return self._all(self._select().where(sa.or_(runs.chain_id == chain, runs.id == chain)).order_by(runs.id).limit(size))
 
     def _leasable(self, drivers: Collection[DriverKind], now: int) -> sa.Select[Any]:
         runs = schema.runs.c

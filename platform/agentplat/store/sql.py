@@ -13,6 +13,7 @@ from typing_extensions import override
 from agentplat.domain.errors import SchemaOutdated, StoreUnavailable
 from agentplat.store.artifacts import SqlArtifacts
 from agentplat.store.chains import SqlChains
+from agentplat.store.deliveries import SqlDeliveries
 from agentplat.store.engine import WRITES, open_engine
 from agentplat.store.migrating import schema_is_current
 from agentplat.store.outbox import SqlOutbox
@@ -62,6 +63,11 @@ class SqlWork(Work):
     @override
     def chains(self) -> SqlChains:
         return SqlChains(self._connection)
+
+    @cached_property
+    @override
+    def deliveries(self) -> SqlDeliveries:
+        return SqlDeliveries(self._connection)
 
 
 class SqlStore(Store):

@@ -19,6 +19,9 @@ from agentplat.usecases.publish_version import PublishVersion
 from agentplat.usecases.read_report import ReadReport
 from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
+from agentplat.usecases.set_limits import SetLimits
+from agentplat.usecases.show_chain import ShowChain
+from agentplat.usecases.watch_dispatch import WatchDispatch
 
 LEASE_MARGIN_S = 5.0
 """How much longer than its call an entry is held, so that its outcome can be stored before anybody else takes it."""
@@ -53,6 +56,9 @@ class UseCases:
     manage_people: ManagePeople
     manage_tokens: ManageTokens
     list_acts: ListActs
+    watch_dispatch: WatchDispatch
+    set_limits: SetLimits
+    show_chain: ShowChain
 
     def check(self) -> None:
         """Raises StoreUnavailable or SchemaOutdated where the platform cannot work just now."""
@@ -79,4 +85,7 @@ def build_use_cases(store: Store, graph: LoopCheck, patience: Patience) -> UseCa
         manage_people=ManagePeople(store=store),
         manage_tokens=ManageTokens(store=store),
         list_acts=ListActs(store=store),
+        watch_dispatch=WatchDispatch(store=store),
+        set_limits=SetLimits(store=store),
+        show_chain=ShowChain(store=store),
     )
