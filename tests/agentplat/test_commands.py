@@ -30,6 +30,8 @@ from tests.graphsvc.rpc.signing import Authority
 DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 COMMANDS = [
     ["up"], ["serve"], ["worker"], ["migrate"], ["publish"], ["preview"], ["retire"], ["pause"], ["resume"], ["schema"],
+    ["dispatch", "run"], ["dispatch", "status"], ["dispatch", "reconcile"], ["dispatch", "resume"], ["dispatch", "chain"],
+    ["dispatch", "limits"],
     ["user", "add"], ["user", "grant"], ["user", "revoke"], ["user", "list"], ["user", "token"], ["user", "revoke-token"],
 ]  # fmt: skip
 
@@ -230,10 +232,31 @@ def test_up_ends_on_sigterm_and_finds_everything_again(tmp_path: Path) -> None:
         )
 
 
+def _child(running: Server, module: str) -> psutil.Process:
+    """The child of `up` that runs this module; there must be one."""
+    [found] = [child for child in psutil.Process(running.process.pid).children() if module in child.cmdline()]
+    return found
+
+
+@pytest.mark.promise("R-13")
+def test_a_dispatcher_that_was_killed_is_started_again(tmp_path: Path) -> None:
+    with up(tmp_path) as running:
+        child = _child(running, "dispatch")
+        os.kill(child.pid, signal.SIGKILL)
+
+        def replaced() -> bool:
+            events = [(line.get("event"), line.get("child")) for line in running.log()]
+            return events.count(("a child is ready", "the dispatcher")) == 2
+
+        wait_until(replaced, "another dispatcher is ready")
+        assert _child(running, "dispatch").pid != child.pid
+        assert running.stop() == 0
+
+
 @pytest.mark.promise("P-6")
 def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_missed(tmp_path: Path) -> None:
     with up(tmp_path) as running:
-        [child] = psutil.Process(running.process.pid).children()
+        child = _child(running, "graphsvc")
         child.suspend()
         file = _write(tmp_path, "a.yaml", manifest(DEVELOPER, ["code"], ["code"]))
         done = _ask(running, "publish", file, "--format", "json", cwd=tmp_path)
@@ -246,8 +269,7 @@ def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_miss
             return bool(again.answers[0]["state"] != ReportState.NOT_ANSWERED)
 
         wait_until(late, "the version was verified")
-        [replaced] = psutil.Process(running.process.pid).children()
-        assert replaced.pid != child.pid
+        assert _child(running, "graphsvc").pid != child.pid
         assert ("a child ended", "the graph service") in [(line.get("event"), line.get("child")) for line in running.log()]
         assert running.stop() == 0
 

@@ -90,8 +90,8 @@ class ResumedOut(Wire):
 class ReconciliationOut(Wire):
     """Every run that finished in the period, under one heading each. proved: whether every one was handled.
 
-    runs: by heading (dispatched, before, waiting, set_aside, unaccounted). outcomes: by kind. unmatched: deliveries and outcomes that
-    do not name each other. examples: the first hundred runs of each heading that is no good end.
+    runs: by heading (dispatched, before, waiting, set_aside, unaccounted). outcomes: by kind. unmatched: deliveries and
+    outcomes that do not name each other. examples: the first hundred runs of each heading that is no good end.
     """
 
     since: str

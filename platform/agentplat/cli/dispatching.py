@@ -35,8 +35,8 @@ def _status_text(status: Mapping[str, Any]) -> str:
 
 def _aside_line(aside: Mapping[str, Any]) -> str:
     return (
-        f"SET ASIDE: run {aside['run']} of {aside['agent']} after {aside['attempts']} attempts, at {aside['at']}: {aside['reason']};"
-        f" once it is mended: agentplat dispatch resume {aside['run']}"
+        f"SET ASIDE: run {aside['run']} of {aside['agent']} after {aside['attempts']} attempts, at {aside['at']}:"
+        f" {aside['reason']}; once it is mended: agentplat dispatch resume {aside['run']}"
     )
 
 

@@ -138,12 +138,10 @@ def _create_triggers() -> None:
         "INSERT INTO triggers (agent_id, number, event) SELECT DISTINCT NEW.agent_id, NEW.number, heard.value"
         f" FROM {listed.format('NEW.')} AS heard"
     )
+    name = "triggers_versions_insert"
     if is_postgresql():
-        op.execute(
-            f"CREATE FUNCTION triggers_versions_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {fill}; RETURN NULL; END $$"
-        )
-        op.execute(
-            "CREATE TRIGGER triggers_versions_insert AFTER INSERT ON versions FOR EACH ROW EXECUTE FUNCTION triggers_versions_insert()"
-        )
+        body = f"BEGIN {fill}; RETURN NULL; END"
+        op.execute(f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$")
+        op.execute(f"CREATE TRIGGER {name} AFTER INSERT ON versions FOR EACH ROW EXECUTE FUNCTION {name}()")
         return
-    op.execute(f"CREATE TRIGGER triggers_versions_insert AFTER INSERT ON versions BEGIN {fill}; END")
+    op.execute(f"CREATE TRIGGER {name} AFTER INSERT ON versions BEGIN {fill}; END")
