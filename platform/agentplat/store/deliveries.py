@@ -60,10 +60,19 @@ class SqlDeliveries(Deliveries):
 
     @override
     def take(self) -> Run | None:
+        told = sa.exists().where(schema.outcomes.c.source_run_id == schema.runs.c.id).label("told")
         # NO KEY: runs that other transactions open meanwhile refer to this one, which must not make either wait for the other.
-        held = self._due().with_for_update(skip_locked=True, key_share=True)
-        run_id = self._connection.execute(held).scalar_one_or_none()
-        return None if run_id is None else SqlRuns(self._connection).find(run_id)
+        held = self._due().add_columns(told).with_for_update(skip_locked=True, key_share=True)
+        while row := self._connection.execute(held).one_or_none():
+            if not row.told:
+                return SqlRuns(self._connection).find(row.id)
+            # Whoever took the mark away did not take the outcomes: its listeners were fixed when its events left.
+            self._mark(row.id)
+        return None
+
+    def _mark(self, run_id: int) -> None:
+        mark = schema.runs.update().where(schema.runs.c.id == run_id)
+        self._connection.execute(mark.values(dispatched_at=database_clock(self._connection)))
 
     @override
     def settle(self, run_id: int, outcomes: Sequence[NewOutcome]) -> None:
@@ -81,7 +90,7 @@ class SqlDeliveries(Deliveries):
             for outcome in outcomes
         ]
         self._connection.execute(schema.outcomes.insert(), rows)
-        self._connection.execute(schema.runs.update().where(schema.runs.c.id == run_id).values(dispatched_at=at))
+        self._mark(run_id)
 
     def _undispatched(self, run_id: int) -> sa.ColumnElement[bool]:
         return sa.and_(schema.runs.c.id == run_id, _UNDISPATCHED)

@@ -267,7 +267,8 @@ class Deliveries(Protocol):
     def take(self) -> Run | None:
         """The finished run that has waited longest for its dispatch and that nobody else holds, held until the transaction ends.
 
-        None where there is none. A run that failed before is passed over until its wait is over, one that was set aside always.
+        None where there is none. A run that failed before is passed over until its wait is over, one that was set aside always. One
+        whose outcomes are stored already is marked and passed over too.
         """
 
     def settle(self, run_id: int, outcomes: Sequence[NewOutcome]) -> None:
