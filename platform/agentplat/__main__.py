@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import dispatching, people, publishing, serving
+from agentplat.cli import dispatching, people, publishing, runs, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -23,15 +23,14 @@ from agentplat.settings import FIELDS, load, unit_of
 if TYPE_CHECKING:
     from agentplat.running import Announce
 
-_NOT_FOR_SERVE = frozenset({"data_dir", "content", "run_lease_s", "server_url", "token_file"})
+_NOT_FOR_SERVE = frozenset({"data_dir", "runs_at_once", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset(
     {
-        "database_url", "content", "run_lease_s", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url",
-        "token_file",
+        "database_url", "content", "signing_key", "graph_ca", "graph_certificate", "graph_key", "server_url", "token_file",
     }
 )  # fmt: skip
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
-    "database_url", "content", "run_lease_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
+    "database_url", "content", "run_lease_s", "runs_at_once", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
 }  # fmt: skip
 _NOT_FOR_DISPATCHER = frozenset(FIELDS) - {
     "database_url", "retry_first_s", "retry_longest_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
@@ -121,6 +120,7 @@ def build() -> typer.Typer:
     serving.register(app, commands)
     dispatching.register(app, serving.dispatch_command(commands), _connect)
     publishing.register(app, _connect)
+    runs.register(app, _connect)
     people.register(app, _open_desk)
     return app
 

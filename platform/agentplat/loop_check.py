@@ -7,14 +7,14 @@ platform's own values and refusals here, and reports into the JSON values that a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 from agentplat.domain.access import Access
-from agentplat.domain.actions import actions_of, driver_of
+from agentplat.domain.actions import actions_of, driver_of, model_of
 from agentplat.domain.diff import Path
 from agentplat.domain.errors import GraphRefused, GraphUnavailable, InvalidInput, Violation
 from agentplat.domain.languages import Language
@@ -70,18 +70,20 @@ def read_manifests(text: str, source: str) -> list[Content]:
             reason = f"{content.agent} has a manifest at line {first} already"
             place = f"{source}:{manifest.line}"
             faults.append(Violation(field="metadata", place=place, reason=reason, remedy="write one manifest for each agent"))
-        faults.extend(_faults_of_script(content, f"{source}:{manifest.line}"))
+        faults.extend(_faults_of_driver(content, f"{source}:{manifest.line}"))
     if faults:
         raise InvalidInput(faults)
     return contents
 
 
-def _faults_of_script(content: Content, place: str) -> list[Violation]:
-    """What is wrong with a script, whose actions the graph service does not know. place: where the manifest begins."""
-    if driver_of(content.manifest) is not DriverKind.SCRIPTED:
-        return []
+def _faults_of_driver(content: Content, place: str) -> list[Violation]:
+    """What is wrong with a driver's options, which the graph service does not know. place: where the manifest begins."""
+    check: Mapping[DriverKind, Callable[[Mapping[str, Any]], object]] = {
+        DriverKind.SCRIPTED: actions_of,
+        DriverKind.MODEL: model_of,
+    }
     try:
-        actions_of(content.manifest)
+        check.get(driver_of(content.manifest), dict)(content.manifest)
     except InvalidInput as error:
         return [replace(violation, place=place) for violation in error.violations]
     return []

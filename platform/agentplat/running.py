@@ -8,7 +8,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,11 +27,12 @@ from agentplat.cli.serving import Ready
 from agentplat.content.opening import open_content
 from agentplat.courier import Courier
 from agentplat.dispatcher import Dispatcher
-from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
+from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
 from agentplat.loop_check import GraphAddress, open_loop_check
+from agentplat.run_tokens import RunTokens
 from agentplat.settings import Settings, load
 from agentplat.signing import Signer, read_key
 from agentplat.store.migrating import migrate
@@ -38,17 +40,17 @@ from agentplat.store.port import Store
 from agentplat.store.sql import open_store
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
-from agentplat.usecases.call_tool import CallTool
-from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_use_cases
+from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
 from agentplat.usecases.dispatch_events import DispatchEvents
-from agentplat.usecases.finish_run import FinishRun
-from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
-from agentplat.worker import Bench, Worker
+from agentplat.worker import Worker
 
 GRAPH_START_S = 600.0
 """Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
+
+WORKER_START_S = 120.0
+"""Longest wait for the worker of `agentplat up`."""
 
 _WATCH_S = 0.5
 """Pause between two looks at whether the servers still answer."""
@@ -76,7 +78,7 @@ def _signer(settings: Settings) -> Signer:
 
 
 @contextmanager
-def _use_cases(settings: Settings) -> Iterator[UseCases]:
+def _use_cases(settings: Settings, signer: Signer) -> Iterator[UseCases]:
     store = open_store(settings.database_url)
     with ExitStack() as stack:
         stack.callback(store.close)
@@ -84,15 +86,16 @@ def _use_cases(settings: Settings) -> Iterator[UseCases]:
         address = GraphAddress(
             target=settings.graph_target, ca=settings.graph_ca, certificate=settings.graph_certificate, key=settings.graph_key
         )
-        graph = open_loop_check(address, _signer(settings))
+        graph = open_loop_check(address, signer)
         stack.callback(graph.close)
         patience = Patience(
             verify_s=settings.verify_timeout_s,
             check_s=settings.check_timeout_s,
             call_s=settings.call_timeout_s,
             backoff=_backoff(settings),
+            lease_s=settings.run_lease_s,
         )
-        yield build_use_cases(store, graph, patience)
+        yield build_use_cases(store, open_content(settings.content), graph, patience)
 
 
 @contextmanager
@@ -130,9 +133,14 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
     if settings.tls_certificate and settings.tls_key:
         tls = TlsFiles(certificate=settings.tls_certificate, key=settings.tls_key)
     with ExitStack() as stack:
-        cases = stack.enter_context(_use_cases(settings))
+        signer = _signer(settings)
+        cases = stack.enter_context(_use_cases(settings, signer))
         telemetry, metrics = stack.enter_context(_telemetry(settings, cases.store))
-        platform = Platform(use_cases=cases, rates=RateLimit(settings.requests_per_minute, settings.requests_burst))
+        platform = Platform(
+            use_cases=cases,
+            rates=RateLimit(settings.requests_per_minute, settings.requests_burst),
+            run_tokens=RunTokens(key=signer.key),
+        )
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)
         stack.callback(opened.close)
@@ -178,59 +186,68 @@ def run_server(flags: Mapping[str, str], config: Path | None, announce: Announce
 
 
 def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) -> None:
-    """Serve with a graph service of one's own until SIGTERM or SIGINT, then finish what both accepted.
+    """Serve with a graph service and a worker of one's own until SIGTERM or SIGINT, then finish what both accepted.
 
-    Raises InvalidInput, StoreUnavailable, ChildFailed where the graph service does not start or keeps ending.
+    Raises InvalidInput, StoreUnavailable, ChildFailed where one of the other processes does not start or keeps ending.
     """
     settings = load(flags, config)
     configure_logging(settings.log_level, settings.log_format)
     stop = _told_to_stop()
-    with open_home(settings.data_dir) as home:
-        supervisor = Supervisor("the graph service", lambda ready: _graph_command(settings, home, ready))
+    with open_home(settings.data_dir) as home, ExitStack() as stack:
+        graph = Supervisor("the graph service", lambda ready: _graph_command(settings, home, ready))
+        stack.callback(graph.stop, settings.drain_timeout_s + 1)
+        address = str(graph.start(GRAPH_START_S)["address"])
+        own = {
+            "database_url": home.database_url,
+            "content": home.content,
+            "signing_key": home.signing_key,
+            "graph_target": address,
+        }
         dispatcher = Supervisor("the dispatcher", lambda _: _dispatcher_command(settings, home))
-        try:
-            dispatcher.begin()
-            address = str(supervisor.start(GRAPH_START_S)["address"])
-            own = {
-                "database_url": home.database_url,
-                "content": home.content,
-                "signing_key": home.signing_key,
-                "graph_target": address,
-            }
-            with answering(settings.model_copy(update=own)) as (server, ready):
-                dispatcher.wait(GRAPH_START_S)
-                announce(replace(ready, token_file=str(home.token_file)))
-                while not stop.wait(_WATCH_S) and server.alive and not supervisor.failed and not dispatcher.failed:
-                    pass
-        finally:
-            dispatcher.stop(settings.drain_timeout_s + 1)
-            supervisor.stop(settings.drain_timeout_s + 1)
-    for child in (supervisor, dispatcher):
-        if child.failed:
-            raise ChildFailed(f"{child.name} ended again and again; its own messages above say why")
+        stack.callback(dispatcher.stop, settings.drain_timeout_s + 1)
+        dispatcher.begin()
+        server, ready = stack.enter_context(answering(settings.model_copy(update=own)))
+        worker = Supervisor("the worker", lambda _: _worker_command(settings, home))
+        stack.callback(worker.stop, settings.drain_timeout_s + 1)
+        worker.start(WORKER_START_S)
+        dispatcher.wait(WORKER_START_S)
+        announce(replace(ready, token_file=str(home.token_file)))
+        children = (graph, worker, dispatcher)
+        while not stop.wait(_WATCH_S) and server.alive and not any(child.failed for child in children):
+            pass
+        for child in children:
+            child.demand_lasting()
 
 
 @contextmanager
-def working(settings: Settings) -> Iterator[Worker]:
-    """A worker that takes runs until the block ends, then finishes the one under way.
+def working(settings: Settings) -> Iterator[None]:
+    """Workers that take runs until the block ends, then finish the ones under way.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.
     """
+    from agentplat.drivers.model import ModelDriver  # noqa: PLC0415 - a second's worth of imports that only workers need
+
     store = open_store(settings.database_url)
     with ExitStack() as stack:
         stack.callback(store.close)
         store.check()
         content = open_content(settings.content)
-        bench = Bench(
-            lease=LeaseRun(store=store, content=content, lease_s=settings.run_lease_s),
-            call=CallTool(store=store, content=content),
-            finish=FinishRun(store=store, content=content),
-            content=content,
-        )
-        worker = Worker(bench, [ScriptedDriver()], settings.poll_interval_s)
-        worker.start()
-        stack.callback(worker.stop, settings.drain_timeout_s)
-        yield worker
+        acting = build_acting(store, content, settings.run_lease_s)
+        drivers = [ScriptedDriver(), ModelDriver()]
+        workers = [Worker(acting, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
+        stack.callback(_stop, workers, settings.drain_timeout_s)
+        for worker in workers:
+            worker.start()
+        yield
+
+
+def _stop(workers: Sequence[Worker], seconds: float) -> None:
+    """End all of them within so many seconds."""
+    for worker in workers:
+        worker.wind_down()
+    end = time.monotonic() + seconds
+    for worker in workers:
+        worker.stop(max(0.0, end - time.monotonic()))
 
 
 def run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
@@ -281,8 +298,27 @@ def _dispatcher_command(settings: Settings, home: Home) -> list[str]:
         "log-format": settings.log_format,
         "format": "json",
     }
-    given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "agentplat", "dispatch", "run", *given]
+    return [sys.executable, "-m", "agentplat", "dispatch", "run", *_as_arguments(flags)]
+
+
+def _worker_command(settings: Settings, home: Home) -> list[str]:
+    """The worker's command line."""
+    flags = {
+        "database-url": home.database_url,
+        "content": home.content,
+        "run-lease-s": settings.run_lease_s,
+        "runs-at-once": settings.runs_at_once,
+        "poll-interval-s": settings.poll_interval_s,
+        "log-level": settings.log_level,
+        "log-format": settings.log_format,
+        "drain-timeout-s": settings.drain_timeout_s,
+        "format": "json",
+    }
+    return [sys.executable, "-m", "agentplat", "worker", *_as_arguments(flags)]
+
+
+def _as_arguments(flags: Mapping[str, Any]) -> list[str]:
+    return [part for name, value in flags.items() for part in (f"--{name}", str(value))]
 
 
 def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | None) -> list[str]:
@@ -298,8 +334,7 @@ def _graph_command(settings: Settings, home: Home, ready: Mapping[str, Any] | No
         "drain-timeout-s": settings.drain_timeout_s,
         "format": "json",
     }
-    given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "graphsvc", "serve", *given]
+    return [sys.executable, "-m", "graphsvc", "serve", *_as_arguments(flags)]
 
 
 def migrate_database(flags: Mapping[str, str], config: Path | None) -> str:

@@ -65,6 +65,7 @@ class Settings(BaseSettings):
     run_lease_s: float = _setting(
         30.0, "seconds", "How long a run stays with a worker that gives no sign of life, before another one takes it over.", ge=0.1
     )
+    runs_at_once: int = _setting(4, "runs", "Runs that one worker carries at the same time.", ge=1, le=256)
 
     max_request_bytes: int = _setting(4 * 1024 * 1024, "bytes", "Largest body of a request.", ge=1_024, le=64 * 1024 * 1024)
     max_requests: int = _setting(64, "requests", "Requests answered at once; more are told to come back.", ge=1)
@@ -82,7 +83,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = _setting("info", "name", "debug, info, warning or error.")
     log_format: Literal["json", "text"] = _setting("json", "name", "json for machines, text for a terminal.")
 
-    server_url: str = _setting("http://127.0.0.1:8400", "URL", "Server that publish, preview, retire, pause and resume talk to.")
+    server_url: str = _setting("http://127.0.0.1:8400", "URL", "Server that the commands talk to which publish, run and read.")
     token_file: Path | None = _setting(None, "file", "File with the token that these commands show to the server.")
 
     @model_validator(mode="after")

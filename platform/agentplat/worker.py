@@ -9,57 +9,68 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from typing_extensions import override
 
-from agentplat.content.port import ContentStore
-from agentplat.domain.errors import InvalidInput, LeaseLost, PlatformError, RunFailed, StoreUnavailable
+from agentplat.domain.errors import (
+    Conflict,
+    ContentDamaged,
+    InvalidInput,
+    LeaseLost,
+    PlatformError,
+    RunCancelled,
+    RunFailed,
+    StoreUnavailable,
+)
+from agentplat.domain.hands import Called, Turn
+from agentplat.domain.recovery import Past
 from agentplat.domain.runs import Run
-from agentplat.domain.steps import ToolCall
-from agentplat.drivers.port import Called, Driver, Hands, Task
-from agentplat.usecases.call_tool import CallTool
-from agentplat.usecases.finish_run import FinishRun
-from agentplat.usecases.lease_run import LeaseRun
+from agentplat.drivers.port import Driver, Hands, Task
+from agentplat.usecases.act_in_run import ActInRun
+from agentplat.usecases.catalogue import Acting
 
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """The use cases that a worker needs."""
-
-    lease: LeaseRun
-    call: CallTool
-    finish: FinishRun
-    content: ContentStore
-
-
 class _RunHands(Hands):
-    """The hands of one run. run: as it stands after the last call."""
+    """The hands of one run. run: as it stands after the last act."""
 
-    def __init__(self, bench: Bench, run: Run, calls: int) -> None:
-        self._bench, self.run, self._calls = bench, run, calls
+    def __init__(self, act: ActInRun, run: Run, past: Past) -> None:
+        self._act, self.run, self._past = act, run, past
+        self._calls = self._turns = 0
 
     @override
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Called:
         self._calls += 1
-        self.run, result = self._bench.call(self.run, self._calls, tool, arguments)
-        text = result.reason or ""
-        if result.content is not None:
-            text = self._bench.content.get(result.content).decode()
-        return Called(result=result.result, text=text)
+        try:
+            self.run, called = self._act.call(self.run, self._past, self._calls, tool, arguments)
+        except Conflict as error:
+            # A driver that does not repeat what it did cannot be told what is done already.
+            raise RunFailed(f"it cannot be taken up again: {error}") from error
+        return called
+
+    @override
+    def recall(self) -> str | None:
+        if self._turns >= len(self._past.turns):
+            return None
+        self._turns += 1
+        return self._act.said(self._past.turns[self._turns - 1])
+
+    @override
+    def record(self, turn: Turn) -> None:
+        self.run = self._act.turn(self.run, turn)
 
 
 class Worker:
     """poll_s: seconds between two looks when there is nothing to do. A worker drives one run at a time."""
 
-    def __init__(self, bench: Bench, drivers: Sequence[Driver], poll_s: float) -> None:
-        self._bench, self._poll_s = bench, poll_s
+    def __init__(self, acting: Acting, drivers: Sequence[Driver], poll_s: float) -> None:
+        self._acting, self._poll_s = acting, poll_s
         self._drivers = {driver.kind: driver for driver in drivers}
         self._owner = secrets.token_hex(16)
+        self._held: Run | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="worker", daemon=True)
 
@@ -67,16 +78,24 @@ class Worker:
         """Begin to take runs."""
         self._thread.start()
 
-    def stop(self, seconds: float) -> bool:
-        """Take no more runs, and whether the one under way ended within so many seconds."""
+    def wind_down(self) -> None:
+        """Take no more runs."""
         self._stopping.set()
+
+    def stop(self, seconds: float) -> bool:
+        """Take no more runs, and whether the one under way ended within so many seconds; else it is given back to the others."""
+        self.wind_down()
         self._thread.join(seconds)
+        held = self._held
+        if self._thread.is_alive() and held is not None:
+            self._acting.lease.release(held)
+            log.warning("a run was given back, as the worker had to end before it", run=held.id)
         return not self._thread.is_alive()
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
             try:
-                run = self._bench.lease(self._drivers, self._owner)
+                run = self._acting.lease(self._drivers, self._owner)
                 if run is not None:
                     self._carry(run)
                     continue
@@ -89,23 +108,32 @@ class Worker:
 
     def _carry(self, run: Run) -> None:
         """Drive a held run to its end, or leave it to whoever holds it by now."""
-        with self._renewing(run):
-            try:
-                self._drive(run)
-            except LeaseLost:
-                log.warning("a run is held by another worker by now", run=run.id)
+        if not run.ended:
+            with self._renewing(run):
+                try:
+                    run = self._drive(run)
+                except LeaseLost:
+                    log.warning("a run is held by another worker by now", run=run.id)
+        if run.ended:
+            log.info("run ended", run=run.id, agent=run.agent.text, state=run.state)
 
-    def _drive(self, run: Run) -> None:
-        held = self._bench.lease.prepare(run)
-        calls = sum(isinstance(step.read(), ToolCall) for step in held.trail)
-        hands = _RunHands(self._bench, run, calls)
-        task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, trail=held.trail)
+    def _drive(self, run: Run) -> Run:
+        """Let the run's driver think until the run has ended. Raises LeaseLost."""
+        try:
+            held = self._acting.lease.prepare(run)
+        except (RunFailed, ContentDamaged) as error:
+            return self._acting.finish.fail(run, str(error))
+        hands = _RunHands(self._acting.act, run, held.past)
+        tools = self._acting.act.tools.surface(run)
+        task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, tools=tools)
         try:
             answer = self._drivers[run.driver].drive(task, hands)
-            ended = self._bench.finish(hands.run, answer)
-        except (RunFailed, InvalidInput) as error:
-            ended = self._bench.finish.fail(hands.run, str(error))
-        log.info("run ended", run=run.id, agent=run.agent.text, state=ended.state)
+            self._acting.act.demand_going_on(hands.run)
+            return self._acting.finish(hands.run, answer)
+        except RunCancelled:
+            return self._acting.cancel.carry_out(hands.run)
+        except (RunFailed, InvalidInput, ContentDamaged) as error:
+            return self._acting.finish.fail(hands.run, str(error))
 
     @contextmanager
     def _renewing(self, run: Run) -> Iterator[None]:
@@ -113,17 +141,19 @@ class Worker:
         done = threading.Event()
 
         def renew() -> None:
-            while not done.wait(self._bench.lease.lease_s / 3):
+            while not done.wait(self._acting.lease.lease_s / 3):
                 try:
-                    if not self._bench.lease.renew(run):
+                    if not self._acting.lease.renew(run):
                         return
                 except PlatformError:
                     log.warning("a lease could not be renewed: the database does not answer", run=run.id)
 
         thread = threading.Thread(target=renew, name=f"lease of run {run.id}", daemon=True)
         thread.start()
+        self._held = run
         try:
             yield
         finally:
+            self._held = None
             done.set()
             thread.join()

@@ -16,7 +16,9 @@ from agentplat.api.gateway import GatewayLimits
 from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, address_of, open_socket
 from agentplat.domain.access import Access
+from agentplat.run_tokens import RunTokens
 from agentplat.telemetry import Telemetry
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
 from tests.agentplat.world import PATIENCE_S, World
@@ -60,7 +62,8 @@ def api(
 ) -> Iterator[Api]:
     """A server that answers until the block ends."""
     measured = telemetry or Telemetry()
-    platform = Platform(use_cases=world.cases, rates=rates or RateLimit(1e9, 1_000_000))
+    tokens = RunTokens(key=Ed25519PrivateKey.generate())
+    platform = Platform(use_cases=world.cases, rates=rates or RateLimit(1e9, 1_000_000), run_tokens=tokens)
     app = create_app(platform, limits, measured)
     opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)

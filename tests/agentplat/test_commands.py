@@ -32,6 +32,8 @@ COMMANDS = [
     ["up"], ["serve"], ["worker"], ["migrate"], ["publish"], ["preview"], ["retire"], ["pause"], ["resume"], ["schema"],
     ["dispatch", "run"], ["dispatch", "status"], ["dispatch", "reconcile"], ["dispatch", "resume"], ["dispatch", "chain"],
     ["dispatch", "limits"],
+    ["run", "open"], ["run", "list"], ["run", "show"], ["run", "cancel"], ["trail", "show"], ["trail", "verify"],
+    ["trail", "export"],
     ["user", "add"], ["user", "grant"], ["user", "revoke"], ["user", "list"], ["user", "token"], ["user", "revoke-token"],
 ]  # fmt: skip
 
@@ -51,6 +53,12 @@ def _write(folder: Path, name: str, text: str) -> Path:
 
 def _ask(running: Server, *arguments: object, cwd: Path) -> Done:
     return command(*arguments, "--server", running.url, "--token-file", running.ready["token_file"], cwd=cwd)
+
+
+def _child(running: Server, module: str) -> psutil.Process:
+    """The process beside `up` that runs a module."""
+    [child] = [one for one in psutil.Process(running.process.pid).children() if module in one.cmdline()]
+    return child
 
 
 @pytest.mark.promise("O-2")
@@ -232,12 +240,6 @@ def test_up_ends_on_sigterm_and_finds_everything_again(tmp_path: Path) -> None:
         )
 
 
-def _child(running: Server, module: str) -> psutil.Process:
-    """The child of `up` that runs this module; there must be one."""
-    [found] = [child for child in psutil.Process(running.process.pid).children() if module in child.cmdline()]
-    return found
-
-
 @pytest.mark.promise("R-13")
 def test_a_dispatcher_that_was_killed_is_started_again(tmp_path: Path) -> None:
     with up(tmp_path) as running:
@@ -245,8 +247,8 @@ def test_a_dispatcher_that_was_killed_is_started_again(tmp_path: Path) -> None:
         os.kill(child.pid, signal.SIGKILL)
 
         def replaced() -> bool:
-            events = [(line.get("event"), line.get("child")) for line in running.log()]
-            return events.count(("a child is ready", "the dispatcher")) == 2
+            events = [(line.get("event"), line.get("process")) for line in running.log()]
+            return events.count(("a process is ready", "the dispatcher")) == 2
 
         wait_until(replaced, "another dispatcher is ready")
         assert _child(running, "dispatch").pid != child.pid
@@ -270,7 +272,7 @@ def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_miss
 
         wait_until(late, "the version was verified")
         assert _child(running, "graphsvc").pid != child.pid
-        assert ("a child ended", "the graph service") in [(line.get("event"), line.get("child")) for line in running.log()]
+        assert ("a process ended", "the graph service") in [(line.get("event"), line.get("process")) for line in running.log()]
         assert running.stop() == 0
 
 

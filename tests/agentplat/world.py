@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from agentplat.content.folder import FolderContent
 from agentplat.courier import Courier
 from agentplat.domain.access import OPERATOR, Access, Grant, Role
 from agentplat.domain.outbox import Backoff
@@ -128,7 +129,8 @@ def use_cases(store: SqlStore, folder: Path, target: str, verify_s: float, call_
     signer = Signer(key=read_key(folder / "agentplat.key.pem"), issuer=ISSUER, audience=AUDIENCE)
     graph = open_loop_check(GraphAddress(target=target), signer)
     try:
-        yield build_use_cases(store, graph, Patience(verify_s=verify_s, check_s=verify_s, call_s=call_s, backoff=BACKOFF))
+        patience = Patience(verify_s=verify_s, check_s=verify_s, call_s=call_s, backoff=BACKOFF, lease_s=PATIENCE_S)
+        yield build_use_cases(store, FolderContent(folder / "content"), graph, patience)
     finally:
         graph.close()
 

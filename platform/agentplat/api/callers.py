@@ -14,6 +14,7 @@ from agentplat.api.rates import RateLimit
 from agentplat.domain.access import Access
 from agentplat.domain.errors import InvalidInput, Unauthenticated, Violation
 from agentplat.domain.scopes import Ref
+from agentplat.run_tokens import RunTokens
 from agentplat.usecases.catalogue import UseCases
 from agentplat.usecases.names import check_ref
 
@@ -24,6 +25,7 @@ class Platform:
 
     use_cases: UseCases
     rates: RateLimit
+    run_tokens: RunTokens
 
 
 def platform(request: Request) -> Platform:

@@ -24,6 +24,8 @@ STATUS_OF: Mapping[type[PlatformError], HTTPStatus] = {
     errors.UnexpectedNumber: HTTPStatus.CONFLICT,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.LeaseLost: HTTPStatus.CONFLICT,
+    errors.RunCancelled: HTTPStatus.CONFLICT,
+    errors.TrailDamaged: HTTPStatus.INTERNAL_SERVER_ERROR,
     errors.ContentUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ContentDamaged: HTTPStatus.INTERNAL_SERVER_ERROR,
     errors.RunFailed: HTTPStatus.CONFLICT,

@@ -54,6 +54,10 @@ class Remote:
         """The answer to a POST. Raises ServerSilent, ServerRefused."""
         return self.ask("POST", path, body, **query)
 
+    def get(self, path: str, **query: str | int | None) -> Any:
+        """The answer to a GET. Raises ServerSilent, ServerRefused."""
+        return self.ask("GET", path, None, **query)
+
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
         """The answer to a request of this method. Raises ServerSilent, ServerRefused."""
         asked = {name: value for name, value in query.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What the scripted driver does: a list of actions in a version's manifest, and nothing that thinks (R-5).
+"""What a version's manifest tells its driver (R-5). For the scripted one that is a list of actions, and nothing that thinks.
 
 .. code-block:: yaml
 
@@ -23,6 +23,7 @@ from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.runs import DriverKind
 
 MOST_ACTIONS = 1_000
+MOST_MODEL_CHARACTERS = 200
 FIELD = "spec.driver"
 
 
@@ -102,6 +103,22 @@ def driver_of(manifest: Mapping[str, Any]) -> DriverKind:
     """What runs a version; a manifest without a driver is a script without actions."""
     driver = manifest.get("spec", {}).get("driver") or {"kind": DriverKind.SCRIPTED.value}
     return DriverKind(driver["kind"])
+
+
+def model_of(manifest: Mapping[str, Any]) -> str:
+    """The model that a version with the model driver names, such as ``openai:gpt-5``. Raises InvalidInput.
+
+    The name is all that an author chooses: addresses and keys are the operator's, so that no key goes where an author says.
+    """
+    options = {name: value for name, value in (manifest.get("spec", {}).get("driver") or {}).items() if name != "kind"}
+    try:
+        name = _text(_mapping(options, FIELD, {"model"}).get("model"), f"{FIELD}.model")
+        provider, colon, model = name.partition(":")
+        if not (provider and colon and model) or not name.isprintable() or len(name) > MOST_MODEL_CHARACTERS:
+            raise _Wrong(f"{FIELD}.model", f"is {name[:MOST_MODEL_CHARACTERS]!r}", "write PROVIDER:NAME, such as openai:gpt-5")
+    except _Wrong as wrong:
+        raise InvalidInput([wrong.violation]) from None
+    return name
 
 
 def actions_of(manifest: Mapping[str, Any]) -> tuple[Action, ...]:

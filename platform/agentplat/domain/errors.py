@@ -84,6 +84,22 @@ class LeaseLost(PlatformError):
         super().__init__(f"run {run_id} is held by another worker or has moved on; take it again before writing to it")
 
 
+class RunCancelled(PlatformError):
+    """Somebody asked for the run to be cancelled; nothing more is done in it."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        super().__init__(f"run {run_id} is cancelled; nothing more is done in it")
+
+
+class TrailDamaged(PlatformError):
+    """A stored step cannot be read as one. number: which, in its run."""
+
+    def __init__(self, run_id: int, number: int) -> None:
+        self.run_id, self.number = run_id, number
+        super().__init__(f"step {number} of the trail of run {run_id} was changed after it was written; verify the trail")
+
+
 class ContentUnavailable(PlatformError):
     """The content store did not take or give bytes. reason: for the operator's log."""
 
@@ -158,4 +174,4 @@ class GraphRefused(PlatformError):
 
 
 class ChildFailed(PlatformError):
-    """The graph service that the platform runs itself did not start, or ended too often."""
+    """A process that the platform runs itself did not start, or ended too often."""

@@ -25,6 +25,9 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
 
 
+MOST_ATTEMPTS = 3
+"""How often a run is taken up before it is given up: a run that ends its workers must not go on doing so (R-4)."""
+
 ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.CANCELLED})
 """States that are never left."""
 
@@ -106,6 +109,7 @@ class Run:
     opened_at: int
     finished_at: int | None
     cancel_asked_at: int | None
+    cancel_asked_by_id: int | None
 
     @property
     def ended(self) -> bool:

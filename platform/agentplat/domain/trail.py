@@ -8,8 +8,9 @@ by the run's row, which keeps how many steps there are and the last hash, and by
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from agentplat.domain.canonical import canonical_json, digest
@@ -60,48 +61,81 @@ def next_step(run_id: int, steps: int, head: str | None, body: Body, at: int) ->
     )
 
 
+class FaultKind(StrEnum):
+    """What is wrong with a trail."""
+
+    MISSING = "missing"
+    FOREIGN = "foreign"
+    UNLINKED = "unlinked"
+    OPENING = "opening"
+    CHANGED = "changed"
+    AFTER_CLOSING = "after_closing"
+    CUT = "cut"
+    UNCLOSED = "unclosed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """Where a trail is not what was written. number: the first step that is wrong; one past the last where the end is missing."""
 
     number: int
+    kind: FaultKind
     reason: str
 
 
-def _wrong(step: Step, number: int, previous: str, run_id: int) -> str | None:
+def changed(number: int) -> Fault:
+    """A step whose values are not the ones that were written."""
+    return Fault(number=number, kind=FaultKind.CHANGED, reason="was changed after it was written")
+
+
+def _fault_of(step: Step, number: int, previous: str, run_id: int) -> Fault | None:
+    def fault(kind: FaultKind, reason: str) -> Fault:
+        return Fault(number=number, kind=kind, reason=reason)
+
     if step.number != number:
-        return f"step {number} is missing; step {step.number} follows"
+        return fault(FaultKind.MISSING, f"step {number} is missing; step {step.number} follows")
     if step.run_id != run_id:
-        return f"belongs to run {step.run_id}"
+        return fault(FaultKind.FOREIGN, f"belongs to run {step.run_id}")
     if step.previous != previous:
-        return "does not follow the step before it"
+        return fault(FaultKind.UNLINKED, "does not follow the step before it")
     if (number == 1) != (step.kind is StepKind.OPENING):
-        return "is no opening step" if number == 1 else "is a second opening step"
+        return fault(FaultKind.OPENING, "is no opening step" if number == 1 else "is a second opening step")
     try:
         values = json.loads(step.body)
         whole = _hashed(run_id, number, step.kind, step.at, values, previous)
         written = canonical_json(values) == step.body and digest(canonical_json(whole).encode()) == step.hash
-    except ValueError:
+    except (ValueError, RecursionError):
         written = False
-    return None if written else "was changed after it was written"
+    return None if written else changed(number)
 
 
-def verify(run_id: int, steps: int, head: str | None, ended: bool, trail: Iterable[Step]) -> Fault | None:
+def first_fault(run_id: int, trail: Iterable[Step]) -> Fault | None:
+    """The first fault of the beginning of a trail, whatever may follow it; None where it is as it was written."""
+    previous, closed = BEFORE_FIRST, False
+    for number, step in enumerate(trail, 1):
+        if closed:
+            return Fault(number=number, kind=FaultKind.AFTER_CLOSING, reason="follows the closing step")
+        fault = _fault_of(step, number, previous, run_id)
+        if fault is not None:
+            return fault
+        previous, closed = step.hash, step.kind is StepKind.CLOSING
+    return None
+
+
+def verify(run_id: int, steps: int, head: str | None, ended: bool, trail: Sequence[Step]) -> Fault | None:
     """The first fault of a trail, or None where it is as it was written.
 
     steps, head, ended: what the run's row says of it. trail: all its steps by number.
     """
-    number, previous, closed = 0, BEFORE_FIRST, False
-    for step in trail:
-        number += 1
-        reason = "follows the closing step" if closed else _wrong(step, number, previous, run_id)
-        if reason is not None:
-            return Fault(number=number, reason=reason)
-        previous, closed = step.hash, step.kind is StepKind.CLOSING
-    if number == 0:
-        return Fault(number=1, reason="there is no opening step")
-    if number != steps or previous != head:
-        return Fault(number=number + 1, reason=f"the run has {steps} steps, of which the last are not these")
-    if ended and not closed:
-        return Fault(number=number + 1, reason="the run has ended without a closing step")
+    fault = first_fault(run_id, trail)
+    if fault is not None:
+        return fault
+    if not trail:
+        return Fault(number=1, kind=FaultKind.OPENING, reason="there is no opening step")
+    number, last = len(trail) + 1, trail[-1]
+    if last.number != steps or last.hash != head:
+        reason = f"the run has {steps} steps, of which the last are not these"
+        return Fault(number=number, kind=FaultKind.CUT, reason=reason)
+    if ended and last.kind is not StepKind.CLOSING:
+        return Fault(number=number, kind=FaultKind.UNCLOSED, reason="the run has ended without a closing step")
     return None

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentplat.domain.artifacts import Answer
+from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import DriverKind, Run
-from agentplat.domain.steps import Opening, ResultKind
-from agentplat.domain.trail import Step
+from agentplat.domain.steps import Opening
+from agentplat.domain.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,29 +18,32 @@ class Task:
     """A run to be driven.
 
     manifest: that of the run's version. opening: the first step, with the event and the contract. input: what the opener wrote,
-    None where there is nothing or it was erased. trail: the steps so far, more than the opening where the run is taken up again.
+    None where there is nothing or it was erased. tools: those that the run may call.
     """
 
     run: Run
     manifest: Mapping[str, Any]
     opening: Opening
     input: str | None
-    trail: Sequence[Step]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """What a tool call gave. text: the result, or the reason of the refusal word for word."""
-
-    result: ResultKind
-    text: str
+    tools: Sequence[ToolSpec]
 
 
 class Hands(Protocol):
-    """What a driver does in its run."""
+    """What a driver does in its run.
+
+    A driver whose run is taken up again begins at its beginning. As long as it does the same, its hands give what the trail has;
+    only behind the end of the trail is anything said or done anew (R-4). Each method may raise LeaseLost, RunCancelled and what
+    else ends the run for now; a driver lets all that through.
+    """
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Called:
-        """Call a tool; a refusal is an answer like any other. Raises LeaseLost, which a driver lets through."""
+        """Call a tool; a refusal is an answer like any other."""
+
+    def recall(self) -> str | None:
+        """What a model said in the next turn of the trail; None behind its last one."""
+
+    def record(self, turn: Turn) -> None:
+        """Put a turn behind the last one."""
 
 
 class Driver(Protocol):

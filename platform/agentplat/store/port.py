@@ -189,13 +189,19 @@ class Runs(Protocol):
     def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
         """Runs of agents of these scopes and below with an id under `before`, newest first."""
 
-    def leasable(self, drivers: Collection[DriverKind]) -> bool:
+    def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:
+        """Those of the runs whose agents are of these scopes or below."""
+
+    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None) -> bool:
         """Whether `lease` would find a run just now."""
 
-    def lease(self, drivers: Collection[DriverKind], owner: str, lease_s: float) -> Run | None:
+    def lease(
+        self, drivers: Collection[DriverKind], owner: str, lease_s: float, scopes: Collection[str] | None = None
+    ) -> Run | None:
         """Hold the oldest run with one of the drivers that is queued, or whose holder let its lease run out; None if there is none.
 
-        It is running from then on and counts one attempt more. owner: a text that nobody else has.
+        It is running from then on and counts one attempt more. owner: a text that nobody else has. scopes: only runs of agents of
+        these scopes and below; None for all.
         """
 
     def renew(self, run: Run, lease_s: float) -> bool:
@@ -223,7 +229,10 @@ class Runs(Protocol):
         """Note that a person wants the run to be cancelled; its holder sees it when it next reads the run."""
 
     def trail(self, run_id: int, after: int = 0, size: int | None = None) -> list[Step]:
-        """The steps behind a number, in order; at most `size` of them where that is given."""
+        """The steps behind a number, in order; at most `size` of them where that is given.
+
+        Raises TrailDamaged where one is of no known kind.
+        """
 
     def input(self, run_id: int) -> tuple[Blob, bool] | None:
         """What the run's opener wrote, and whether it was erased; None where there was nothing."""

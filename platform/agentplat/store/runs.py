@@ -18,7 +18,7 @@ from typing_extensions import override
 from agentplat.domain.access import Person
 from agentplat.domain.artifacts import Blob
 from agentplat.domain.chains import OpenedBy, Position
-from agentplat.domain.errors import LeaseLost
+from agentplat.domain.errors import LeaseLost, TrailDamaged
 from agentplat.domain.labels import Labels, join, parse_labels, texts
 from agentplat.domain.runs import ENDED, DriverKind, NewRun, Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
@@ -56,14 +56,19 @@ def _run(row: Row[Any], labels: Labels) -> Run:
         opened_at=row.opened_at,
         finished_at=row.finished_at,
         cancel_asked_at=row.cancel_asked_at,
+        cancel_asked_by_id=row.cancel_asked_by_id,
     )
 
 
 def _step(row: Row[Any]) -> Step:
+    try:
+        kind = StepKind(row.kind)
+    except ValueError:
+        raise TrailDamaged(row.run_id, row.number) from None
     return Step(
         run_id=row.run_id,
         number=row.number,
-        kind=StepKind(row.kind),
+        kind=kind,
         at=row.at,
         body=row.body,
         previous=row.previous,
@@ -163,21 +168,33 @@ class SqlRuns(Runs):
         # A hop-0 run that an older worker opened does not say that it begins a chain.
         return self._all(self._select().where(sa.or_(runs.chain_id == chain, runs.id == chain)).order_by(runs.id).limit(size))
 
-    def _leasable(self, drivers: Collection[DriverKind], now: int) -> sa.Select[Any]:
+    @override
+    def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:
+        runs = schema.runs.c
+        joined = schema.runs.join(agents, agents.c.id == runs.agent_id)
+        query = sa.select(runs.id).select_from(joined).where(runs.id.in_(run_ids), below(agents.c.scope, scopes))
+        return set(self._connection.execute(query).scalars())
+
+    def _leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None, now: int) -> sa.Select[Any]:
         runs = schema.runs.c
         open_to_all = sa.text("state IN ('queued', 'running')")  # word for word the condition of the partial index
         free = sa.or_(runs.state == RunState.QUEUED.value, runs.lease_until <= now)
         kinds = runs.driver.in_(sorted(driver.value for driver in drivers))
-        return sa.select(runs.id).where(open_to_all, free, kinds).order_by(runs.id).limit(1)
+        chosen = sa.select(runs.id).where(open_to_all, free, kinds).order_by(runs.id).limit(1)
+        if scopes is None:
+            return chosen
+        return chosen.where(runs.agent_id.in_(sa.select(agents.c.id).where(below(agents.c.scope, scopes))))
 
     @override
-    def leasable(self, drivers: Collection[DriverKind]) -> bool:
-        return self._connection.execute(self._leasable(drivers, database_now(self._connection))).first() is not None
+    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None) -> bool:
+        return self._connection.execute(self._leasable(drivers, scopes, database_now(self._connection))).first() is not None
 
     @override
-    def lease(self, drivers: Collection[DriverKind], owner: str, lease_s: float) -> Run | None:
+    def lease(
+        self, drivers: Collection[DriverKind], owner: str, lease_s: float, scopes: Collection[str] | None = None
+    ) -> Run | None:
         runs, now = schema.runs, database_now(self._connection)
-        chosen = self._leasable(drivers, now).with_for_update(skip_locked=True)
+        chosen = self._leasable(drivers, scopes, now).with_for_update(skip_locked=True)
         run_id = self._connection.execute(chosen).scalar_one_or_none()
         if run_id is None:
             return None

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agentplat.content.port import ContentStore
 from agentplat.domain.outbox import Backoff
 from agentplat.loop_check import LoopCheck
 from agentplat.store.port import Store
+from agentplat.usecases.act_in_run import ActInRun
+from agentplat.usecases.call_tool import CallTool
+from agentplat.usecases.cancel_run import CancelRun
 from agentplat.usecases.deliver_outbox import DeliverOutbox
+from agentplat.usecases.drive_externally import DriveExternally
+from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.identify_caller import IdentifyCaller
+from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.list_acts import ListActs
 from agentplat.usecases.list_agents import ListAgents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.open_run import OpenRun
 from agentplat.usecases.pause_agent import PauseAgent
 from agentplat.usecases.preview_version import PreviewVersion
 from agentplat.usecases.publish_version import PublishVersion
 from agentplat.usecases.read_report import ReadReport
+from agentplat.usecases.read_runs import ReadRuns
 from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
 from agentplat.usecases.set_limits import SetLimits
 from agentplat.usecases.show_chain import ShowChain
+from agentplat.usecases.verify_trail import VerifyTrail
 from agentplat.usecases.watch_dispatch import WatchDispatch
 
 LEASE_MARGIN_S = 5.0
@@ -30,13 +40,14 @@ LEASE_MARGIN_S = 5.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
     """How long the graph service gets, in seconds: verify_s for all of one publisher's versions, check_s for a preview or a fresh
-    report, call_s for a delivery; and the waits between deliveries that failed.
+    report, call_s for a delivery; and the waits between deliveries that failed. lease_s: how long a run stays with a silent holder.
     """
 
     verify_s: float
     check_s: float
     call_s: float
     backoff: Backoff
+    lease_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +70,40 @@ class UseCases:
     watch_dispatch: WatchDispatch
     set_limits: SetLimits
     show_chain: ShowChain
+    open_run: OpenRun
+    read_runs: ReadRuns
+    cancel_run: CancelRun
+    verify_trail: VerifyTrail
+    drive_externally: DriveExternally
 
     def check(self) -> None:
         """Raises StoreUnavailable or SchemaOutdated where the platform cannot work just now."""
         self.store.check()
 
 
-def build_use_cases(store: Store, graph: LoopCheck, patience: Patience) -> UseCases:
-    """All use cases on one store and one graph service."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acting:
+    """What the holder of a run needs, whoever it is."""
+
+    lease: LeaseRun
+    act: ActInRun
+    finish: FinishRun
+    cancel: CancelRun
+
+
+def build_acting(store: Store, content: ContentStore, lease_s: float) -> Acting:
+    """The use cases in a run. lease_s: seconds that one is held without a sign of life."""
+    return Acting(
+        lease=LeaseRun(store=store, content=content, lease_s=lease_s),
+        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content)),
+        finish=FinishRun(store=store, content=content),
+        cancel=CancelRun(store=store),
+    )
+
+
+def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patience: Patience) -> UseCases:
+    """All use cases on one store, one content store and one graph service."""
+    acting = build_acting(store, content, patience.lease_s)
     deliver = DeliverOutbox(
         store=store, graph=graph, backoff=patience.backoff, call_s=patience.call_s, lease_s=patience.call_s + LEASE_MARGIN_S
     )
@@ -88,4 +125,9 @@ def build_use_cases(store: Store, graph: LoopCheck, patience: Patience) -> UseCa
         watch_dispatch=WatchDispatch(store=store),
         set_limits=SetLimits(store=store),
         show_chain=ShowChain(store=store),
+        open_run=OpenRun(store=store, content=content),
+        read_runs=ReadRuns(store=store),
+        cancel_run=acting.cancel,
+        verify_trail=VerifyTrail(store=store),
+        drive_externally=DriveExternally(store=store, lease=acting.lease, act=acting.act, finish_run=acting.finish),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from agentplat.domain.access import Access, Person, Role
 from agentplat.domain.errors import NotFound
 from agentplat.domain.registry import Agent, Version
+from agentplat.domain.runs import Run
 from agentplat.domain.scopes import Ref
 from agentplat.store.port import Work
 
@@ -37,6 +38,14 @@ def publishable_agent(work: Work, access: Access, ref: Ref) -> Agent:
     readable_agent(work, access, ref)
     access.demand_publishing(ref.scope)
     return work.registry.hold(ref)
+
+
+def readable_run(work: Work, access: Access, run_id: int) -> Run:
+    """The run. Raises NotFound where it is not there, or its agent is not readable."""
+    run = work.runs.find(run_id)
+    if run is None or not access.may_read(run.agent.scope):
+        raise NotFound
+    return run
 
 
 def managed_person(work: Work, access: Access, ref: Ref) -> Person:

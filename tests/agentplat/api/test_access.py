@@ -16,7 +16,7 @@ from agentplat.domain.access import Access
 from agentplat.store.migrating import migrate
 
 from tests.agentplat.http import Api, api, path
-from tests.agentplat.world import manifest, world
+from tests.agentplat.world import manifest, ref, world
 
 pytestmark = pytest.mark.promise("O-5")
 
@@ -28,18 +28,19 @@ class Target:
     agent: str
     person: str
     scope: str
+    run: int
 
 
-OWN = Target(agent="acme/platform:developer", person="acme/platform:ana", scope="acme/platform")
+OWN = Target(agent="acme/platform:developer", person="acme/platform:ana", scope="acme/platform", run=1)
 HIDDEN = (
-    Target(agent="acme/finance:payer", person="acme/finance:fin", scope="acme/finance"),
-    Target(agent="globex:writer", person="globex:bob", scope="globex"),
+    Target(agent="acme/finance:payer", person="acme/finance:fin", scope="acme/finance", run=2),
+    Target(agent="globex:writer", person="globex:bob", scope="globex", run=3),
 )
 MISSING = (
-    Target(agent="acme/platform:nobody", person="acme/platform:nobody", scope="acme/platform"),
-    Target(agent="acme/finance:nobody", person="acme/finance:nobody", scope="acme/finance"),
-    Target(agent="globex:nobody", person="globex:nobody", scope="globex"),
-    Target(agent="initech/x:a/b:c/versions/1", person="initech:x/y", scope="initech/x"),
+    Target(agent="acme/platform:nobody", person="acme/platform:nobody", scope="acme/platform", run=4),
+    Target(agent="acme/finance:nobody", person="acme/finance:nobody", scope="acme/finance", run=1_000_000),
+    Target(agent="globex:nobody", person="globex:nobody", scope="globex", run=2**40),
+    Target(agent="initech/x:a/b:c/versions/1", person="initech:x/y", scope="initech/x", run=2**63 - 1),
 )
 
 
@@ -59,6 +60,10 @@ def _person(target: Target, *rest: object) -> str:
     return path("v1", "people", target.person, *rest)
 
 
+def _run(target: Target, *rest: object) -> str:
+    return path("v1", "runs", target.run, *rest)
+
+
 # What names a target, by method and pattern. `own` is the status for the owner's own target.
 NAMING = {
     ("GET", "/v1/agents/{ref}"): (200, lambda t: Ask(path=_agent(t))),
@@ -69,6 +74,11 @@ NAMING = {
     ("POST", "/v1/agents/{ref}/resume"): (200, lambda t: Ask(path=_agent(t, "resume"))),
     ("POST", "/v1/agents/{ref}/resume-delivery"): (409, lambda t: Ask(path=_agent(t, "resume-delivery"), body={"skip": False})),
     ("POST", "/v1/agents/{ref}/retire"): (200, lambda t: Ask(path=_agent(t, "retire"))),
+    ("POST", "/v1/agents/{ref}/runs"): (201, lambda t: Ask(path=_agent(t, "runs"), body={"input": "Look."})),
+    ("GET", "/v1/runs/{run_id}"): (200, lambda t: Ask(path=_run(t))),
+    ("GET", "/v1/runs/{run_id}/trail"): (200, lambda t: Ask(path=_run(t, "trail"))),
+    ("GET", "/v1/runs/{run_id}/verification"): (200, lambda t: Ask(path=_run(t, "verification"))),
+    ("POST", "/v1/runs/{run_id}/cancel"): (200, lambda t: Ask(path=_run(t, "cancel"))),
     ("GET", "/v1/people/{ref}"): (200, lambda t: Ask(path=_person(t))),
     ("PUT", "/v1/people/{ref}/grants/{role}/{scope}"): (200, lambda t: Ask(path=_person(t, "grants", "viewer", OWN.scope))),
     ("DELETE", "/v1/people/{ref}/grants/{role}/{scope}"): (200, lambda t: Ask(path=_person(t, "grants", "viewer", OWN.scope))),
@@ -83,7 +93,15 @@ ACTING = {
     ("POST", "/v1/people"): lambda t: Ask(path="/v1/people", body={"person": t.person}),
 }
 # What names nothing and shows only what is the caller's.
-LISTING = {("GET", "/v1/agents"), ("GET", "/v1/people"), ("GET", "/v1/acts"), ("GET", "/v1/me")}
+LISTING = {("GET", "/v1/agents"), ("GET", "/v1/people"), ("GET", "/v1/acts"), ("GET", "/v1/me"), ("GET", "/v1/runs")}
+# What gives a program a run of the caller's; whose runs those are is held by the tests of programs that drive.
+LEASING = {("POST", "/v1/external:lease")}
+# What takes the token of one run and no other.
+DRIVING = {
+    ("GET", "/v1/external/run"),
+    ("GET", "/v1/external/run/tools"),
+    *(("POST", f"/v1/external/run/{act}") for act in ("heartbeat", "calls", "turns", "finish", "fail", "release")),
+}
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/v1/schema/manifest")}
 
 
@@ -97,6 +115,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         for target in (OWN, *HIDDEN):
             author = opened.person(target.person, f"author={target.scope}")
             opened.publish(author, target.agent, ["code"], ["rejected"])
+            assert opened.cases.open_run(author, ref(target.agent), "secret words").id == target.run
         yield running
 
 
@@ -121,7 +140,7 @@ def _answer(client: httpx.Client, method: str, ask: Ask) -> tuple[int, str, dict
 def test_the_table_has_every_route(served: Api) -> None:
     openapi = served.app.openapi()
     described = {(method.upper(), where) for where, methods in openapi["paths"].items() for method in methods}
-    assert described == NAMING.keys() | ACTING.keys() | LISTING | OPEN
+    assert described == NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | OPEN
 
 
 @pytest.mark.parametrize("route", sorted(NAMING))
@@ -162,10 +181,15 @@ def test_lists_show_only_what_is_yours(client: httpx.Client, route: tuple[str, s
         assert hidden.scope not in text
 
 
-@pytest.mark.parametrize("token", [None, "x", "apt_unknown", "apt_" + "x" * 43])
+@pytest.mark.parametrize("route", sorted(DRIVING))
+def test_a_persons_token_is_not_a_runs(client: httpx.Client, route: tuple[str, str]) -> None:
+    assert _answer(client, route[0], Ask(path=route[1]))[0] == 401
+
+
+@pytest.mark.parametrize("token", [None, "x", "apt_unknown", "apt_" + "x" * 43, "apr_x"])
 def test_without_a_valid_token_everything_but_the_open_routes_is_refused_alike(served: Api, token: str | None) -> None:
     with served.client(token=token) as stranger:
-        for method, pattern in sorted(NAMING.keys() | ACTING.keys() | LISTING):
+        for method, pattern in sorted(NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING):
             asks = [Ask(path=pattern)]
             if (method, pattern) in NAMING:
                 asks = [NAMING[method, pattern][1](target) for target in (OWN, *HIDDEN, *MISSING)]
@@ -185,5 +209,8 @@ def test_readers_change_nothing(served: Api, grant: str) -> None:
         for act in ("pause", "resume", "retire"):
             assert _answer(reader, "POST", Ask(path=_agent(OWN, act)))[0] == 403
         assert _answer(reader, "POST", ACTING["POST", "/v1/agents:publish"](OWN))[0] == 403
+        for method, route in (("POST", "/v1/agents/{ref}/runs"), ("POST", "/v1/runs/{run_id}/cancel")):
+            assert _answer(reader, method, NAMING[method, route][1](OWN))[0] == 403
+        assert reader.post("/v1/external:lease").status_code == 204
         assert _answer(reader, "POST", Ask(path=_agent(OWN, "resume-delivery"), body={}))[0] == 403
         assert _answer(reader, "GET", Ask(path=_person(OWN)))[0] == 404

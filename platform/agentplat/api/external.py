@@ -1,0 +1,113 @@
+"""Routes for programs that drive runs: one to take a run with a person's token, the others with the token of that run (R-5)."""
+
+from __future__ import annotations
+
+import secrets
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+
+from agentplat.api.callers import Caller, Served
+from agentplat.api.run_models import (
+    AnswerIn,
+    CallIn,
+    CallOut,
+    EndedOut,
+    FailureIn,
+    LeasedOut,
+    LeaseOut,
+    TaskOut,
+    ToolOut,
+    ToolsOut,
+    TurnIn,
+)
+from agentplat.domain.errors import InvalidInput, Unauthenticated, Violation
+from agentplat.usecases.drive_externally import Ticket
+
+router = APIRouter(prefix="/v1", tags=["external"])
+
+
+def ticket_in(request: Request, served: Served, authorization: Annotated[str | None, Header()] = None) -> Ticket:
+    """The run's token of a request, counted against its rate. Raises Unauthenticated, Overloaded."""
+    scheme, _, token = (authorization or "").partition(" ")
+    try:
+        if scheme.lower() != "bearer":
+            raise Unauthenticated
+        ticket = served.run_tokens.read(token.strip())
+    except Unauthenticated:
+        served.rates.take(f"address {request.client.host if request.client else ''}")
+        raise
+    request.state.caller = ticket.person_id
+    served.rates.take(f"run {ticket.run_id}")
+    return ticket
+
+
+Shown = Annotated[Ticket, Depends(ticket_in)]
+
+
+@router.post("/external:lease", response_model=LeasedOut, responses={HTTPStatus.NO_CONTENT: {"description": "no run waits"}})
+def lease(served: Served, access: Caller) -> LeasedOut | Response:
+    """Take the oldest run of an agent with the driver `external` that the caller may publish; no content where none waits."""
+    external = served.use_cases.drive_externally
+    taken = external.take(access, f"external {secrets.token_hex(16)}")
+    if taken is None:
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    ticket, held = taken
+    return LeasedOut.given(held, served.run_tokens.sign(ticket), external.lease.lease_s, external.tools(ticket))
+
+
+@router.get("/external/run")
+def read_task(served: Served, ticket: Shown) -> TaskOut:
+    """What the run is about, and what was done in it so far."""
+    return TaskOut.of(served.use_cases.drive_externally.held(ticket))
+
+
+@router.get("/external/run/tools")
+def list_tools(served: Served, ticket: Shown) -> ToolsOut:
+    """The tools that the run may call."""
+    return ToolsOut(tools=[ToolOut.of(spec) for spec in served.use_cases.drive_externally.tools(ticket)])
+
+
+@router.post("/external/run/heartbeat")
+def heartbeat(served: Served, ticket: Shown) -> LeaseOut:
+    """Give a sign of life. Refused where the run was cancelled or is held by another."""
+    return LeaseOut(lease_s=served.use_cases.drive_externally.heartbeat(ticket))
+
+
+@router.post("/external/run/calls")
+def call_tool(served: Served, ticket: Shown, given: CallIn) -> CallOut:
+    """Call a tool. A refusal of the tool is an answer like any other."""
+    try:
+        called = served.use_cases.drive_externally.call(ticket, given.call, given.tool, given.arguments)
+    except ValueError as error:
+        raise InvalidInput([Violation(field="arguments", reason=str(error), remedy="send JSON values")]) from error
+    return CallOut.of(given.call, called)
+
+
+@router.post("/external/run/turns", status_code=HTTPStatus.NO_CONTENT)
+def report_turn(served: Served, ticket: Shown, given: TurnIn) -> Response:
+    """Report what a model said, for the trail."""
+    served.use_cases.drive_externally.turn(ticket, given.turn, given.value())
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+@router.post("/external/run/finish")
+def finish(served: Served, ticket: Shown, given: AnswerIn) -> EndedOut:
+    """Finish the run with an answer and artifacts."""
+    run = served.use_cases.drive_externally.finish(ticket, given.value())
+    return EndedOut(run=run.id, state=run.state.value)
+
+
+@router.post("/external/run/fail")
+def fail(served: Served, ticket: Shown, given: FailureIn) -> EndedOut:
+    """End the run as failed."""
+    run = served.use_cases.drive_externally.fail(ticket, given.reason)
+    return EndedOut(run=run.id, state=run.state.value)
+
+
+@router.post("/external/run/release", status_code=HTTPStatus.NO_CONTENT)
+def release(served: Served, ticket: Shown) -> Response:
+    """Give the run back in order, for another program to go on with."""
+    served.use_cases.drive_externally.release(ticket)
+    return Response(status_code=HTTPStatus.NO_CONTENT)

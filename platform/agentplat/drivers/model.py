@@ -1,0 +1,142 @@
+"""The driver that lets a language model think, through pydantic-ai, with the platform's tools and no others (R-5).
+
+.. code-block:: yaml
+
+    driver:
+      kind: model
+      model: openai:gpt-5
+
+Each answer of the model is put into the trail before anything follows from it. When the run is taken up again the same conversation
+is held once more with the answers of the trail in the model's place: nothing is asked, paid or done twice, and behind the last
+recorded answer the model goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_ai import Agent, Tool, ToolOutput, UsageLimits
+from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+from typing_extensions import override
+
+from agentplat.domain.actions import model_of
+from agentplat.domain.artifacts import Answer
+from agentplat.domain.errors import PlatformError, RunFailed
+from agentplat.domain.hands import Turn
+from agentplat.domain.prompts import prompt_of
+from agentplat.domain.runs import DriverKind
+from agentplat.domain.tools import ToolSpec
+from agentplat.drivers.port import Driver, Hands, Task
+
+MOST_TURNS = 50
+"""Most answers that a model may give in one run."""
+
+FINISH = "finish"
+"""The tool by which a model ends its run with artifacts; a plain text ends it with that text and none."""
+
+Choose = Callable[[str], Model]
+"""The model of a name such as ``openai:gpt-5``. Raises ValueError or UserError where there is none."""
+
+
+class _Finish(BaseModel):
+    """Ends the run: says what it came to, and publishes artifacts by name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    summary: str = Field(description="what the run came to; others may read it as final_answer")
+    artifacts: dict[str, str] = Field(default_factory=dict, description="texts to publish, by artifact name")
+
+
+class _Recorded(WrapperModel):
+    """A model whose answers go through the run's trail."""
+
+    def __init__(self, model: Model, hands: Hands) -> None:
+        super().__init__(model)
+        self._hands = hands
+
+    @override
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        known = self._hands.recall()
+        if known is not None:
+            [recorded] = ModelMessagesTypeAdapter.validate_json(known)
+            if not isinstance(recorded, ModelResponse):
+                raise AssertionError("what was recorded of a turn is the model's answer")
+            return recorded
+        answer = await super().request(messages, model_settings, model_request_parameters)
+        content = ModelMessagesTypeAdapter.dump_json([answer]).decode()
+        usage = answer.usage
+        self._hands.record(
+            Turn(
+                model=answer.model_name or self.model_name,
+                content=content,
+                tokens_read=usage.input_tokens,
+                tokens_written=usage.output_tokens,
+            )
+        )
+        return answer
+
+
+class ModelDriver(Driver):
+    """choose: gives the model of a name; by default pydantic-ai's own choice, with keys and addresses from the environment."""
+
+    def __init__(self, choose: Choose = infer_model) -> None:
+        self._choose = choose
+
+    @property
+    @override
+    def kind(self) -> DriverKind:
+        return DriverKind.MODEL
+
+    @override
+    def drive(self, task: Task, hands: Hands) -> Answer:
+        name = model_of(task.manifest)
+        try:
+            model = self._choose(name)
+        except (UserError, ValueError, ImportError) as error:
+            raise RunFailed(f"the model {name!r} cannot be used here: {error}") from error
+        # A loop for each run: a provider's connections belong to the loop that they were opened in.
+        return asyncio.run(_converse(_Recorded(model, hands), name, task, hands))
+
+
+async def _converse(model: Model, name: str, task: Task, hands: Hands) -> Answer:
+    agent = Agent(
+        model,
+        output_type=[str, ToolOutput(_Finish, name=FINISH, description=_Finish.__doc__)],
+        instructions=task.manifest.get("spec", {}).get("instructions"),
+        tools=[_offered(spec, hands) for spec in task.tools],
+    )
+    try:
+        async with model:
+            result = await agent.run(prompt_of(task.opening, task.input), usage_limits=UsageLimits(request_limit=MOST_TURNS))
+    except ModelHTTPError as error:
+        raise RunFailed(f"the model {name!r} answered with HTTP status {error.status_code}") from error
+    except AgentRunError as error:
+        cause = error.__cause__
+        if isinstance(cause, PlatformError):
+            raise cause from error
+        raise RunFailed(f"the model {name!r} gave no answer that can be used ({type(error).__name__})") from error
+    found = result.output
+    return Answer(summary=found) if isinstance(found, str) else Answer(summary=found.summary, artifacts=found.artifacts)
+
+
+def _offered(spec: ToolSpec, hands: Hands) -> Tool[None]:
+    """A tool as the model sees it. One call after the other, in the model's order: the trail numbers them."""
+
+    # Not in a thread of its own: nothing else happens in this loop, and the run's hands are no one else's.
+    async def call(**arguments: Any) -> str:
+        return hands.call(spec.name, arguments).text
+
+    schema: Mapping[str, Any] = spec.parameters
+    return Tool.from_schema(call, spec.name, spec.description, dict(schema), sequential=True)

@@ -1,0 +1,74 @@
+"""What a run's holder does in it, whatever does the thinking: nothing that the trail has already is done twice (R-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentplat.content.port import ContentStore
+from agentplat.domain.artifacts import blob_of
+from agentplat.domain.canonical import canonical_json
+from agentplat.domain.errors import Conflict, LeaseLost, RunCancelled
+from agentplat.domain.hands import Called, Turn
+from agentplat.domain.recovery import Past
+from agentplat.domain.runs import Run
+from agentplat.domain.steps import ModelTurn
+from agentplat.domain.times import now_ms
+from agentplat.store.port import Store
+from agentplat.usecases.call_tool import CallTool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActInRun:
+    """Acts for the holder of a run. Each act gives the run as it is afterwards."""
+
+    store: Store
+    content: ContentStore
+    tools: CallTool
+
+    def call(self, run: Run, past: Past, number: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, Called]:
+        """The call of this number in the run: made now, or gone on with, or as it was made already.
+
+        past: what the trail tells. Raises Conflict where the trail has another call of this number, RunCancelled, LeaseLost,
+        ContentDamaged, ContentUnavailable, StoreUnavailable, and ValueError for arguments that JSON does not have.
+        """
+        known = past.call(number)
+        if known is not None:
+            digest = blob_of(canonical_json(arguments).encode()).digest
+            if (known.asked.tool, known.asked.arguments.digest) != (tool, digest):
+                raise Conflict(f"call {number} of run {run.id} was made already, with another tool or other arguments")
+        if known is not None and known.result is not None:
+            result = known.result
+        else:
+            self.demand_going_on(run)
+            run, result = self.tools.again(run, known, arguments) if known else self.tools(run, number, tool, arguments)
+        text = result.reason or ""
+        if result.content is not None:
+            text = self.content.get(result.content).decode()
+        return run, Called(result=result.result, text=text)
+
+    def said(self, turn: ModelTurn) -> str:
+        """What a model said in a turn of the trail. Raises ContentDamaged, ContentUnavailable."""
+        return self.content.get(turn.content).decode()
+
+    def turn(self, run: Run, turn: Turn) -> Run:
+        """Put a model's turn into the trail. Raises RunCancelled, LeaseLost, ContentUnavailable, StoreUnavailable."""
+        self.demand_going_on(run)
+        step = ModelTurn(
+            model=turn.model,
+            content=self.content.put(turn.content.encode()),
+            tokens_read=turn.tokens_read,
+            tokens_written=turn.tokens_written,
+        )
+        with self.store.writing() as work:
+            return work.runs.append(run, [step], now_ms())
+
+    def demand_going_on(self, run: Run) -> None:
+        """Raises RunCancelled where somebody asked for that, LeaseLost where another holds the run, StoreUnavailable."""
+        with self.store.reading() as work:
+            now = work.runs.find(run.id)
+        if now is not None and now.cancel_asked_at is not None:
+            raise RunCancelled(run.id)
+        if now is None or now.owner != run.owner:
+            raise LeaseLost(run.id)

@@ -1,0 +1,53 @@
+"""Cancelling a run: asked for by a person, carried out by whoever holds it, or at once where nobody does (R-4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentplat.domain.access import Access
+from agentplat.domain.errors import Conflict, Unauthenticated
+from agentplat.domain.runs import DriverKind, Run, RunState
+from agentplat.domain.steps import Closing
+from agentplat.domain.times import now_ms
+from agentplat.store.port import Store, Work
+from agentplat.usecases.finding import readable_run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRun:
+    """Cancels runs."""
+
+    store: Store
+
+    def __call__(self, access: Access, run_id: int) -> Run:
+        """The run: cancelled where no worker holds it, else with a note for its worker, who ends it before its next step.
+
+        A program that drives a run is not waited for: it is refused from now on. Asking again changes nothing. Raises NotFound
+        where the run is not readable, AccessDenied, Conflict where it has ended otherwise, Unauthenticated, StoreUnavailable.
+        """
+        if access.person is None:
+            raise Unauthenticated
+        with self.store.writing() as work:
+            run = readable_run(work, access, run_id)
+            access.demand_publishing(run.agent.scope)
+            # Its row is locked from here on, so that no worker takes it up between the look and the end.
+            work.runs.ask_to_cancel(run, access.person, now_ms())
+            run = readable_run(work, access, run_id)
+            if run.ended and run.state is not RunState.CANCELLED:
+                raise Conflict(f"run {run.id} is {run.state.value} already; it can not be cancelled any more")
+            if run.ended or (run.state is RunState.RUNNING and run.driver is not DriverKind.EXTERNAL):
+                return run
+            return close_cancelled(work, run)
+
+    def carry_out(self, run: Run) -> Run:
+        """End a held run whose cancelling was asked for. Raises LeaseLost, StoreUnavailable."""
+        with self.store.writing() as work:
+            return close_cancelled(work, run)
+
+
+def close_cancelled(work: Work, run: Run) -> Run:
+    """End a run as cancelled, naming who asked for it. Raises LeaseLost."""
+    known = work.runs.find(run.id)
+    by_id = None if known is None else known.cancel_asked_by_id
+    by = None if by_id is None else work.people.by_id(by_id).ref.text
+    return work.runs.close(run, Closing(state=RunState.CANCELLED, by=by), now_ms())

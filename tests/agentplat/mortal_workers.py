@@ -1,0 +1,197 @@
+"""Workers that are killed at chosen moments: ``python -m tests.agentplat.mortal_workers URL FOLDER PLAN``.
+
+PLAN is JSON: for each run a list of moments. The run's first worker is killed at the first moment, the one that takes the run over
+at the second, and so on; the last one lives. Each worker is a process of its own, forked before anything is opened, and its end is
+SIGKILL. Moments are counted from 1: before and after each commit, after bytes were kept, before and after each tool's effect.
+Answers one JSON value: for each run its id, where its workers died, and how many moments the last one lived through.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import structlog
+from agentplat.content.folder import FolderContent
+from agentplat.content.port import ContentStore
+from agentplat.domain.access import Access
+from agentplat.domain.artifacts import Blob
+from agentplat.domain.labels import Labels, parse_labels
+from agentplat.domain.runs import Run
+from agentplat.domain.tools import Effect, ToolSpec
+from agentplat.drivers.scripted import ScriptedDriver
+from agentplat.store.port import Store, Work
+from agentplat.store.sql import open_store
+from agentplat.usecases.act_in_run import ActInRun
+from agentplat.usecases.call_tool import CallTool, Tool
+from agentplat.usecases.cancel_run import CancelRun
+from agentplat.usecases.catalogue import Acting
+from agentplat.usecases.finish_run import FinishRun
+from agentplat.usecases.lease_run import LeaseRun
+from agentplat.usecases.open_run import OpenRun
+from agentplat.worker import Worker
+
+from tests.agentplat.run_records import DEVELOPER, LONG_S, execute, stored
+from tests.agentplat.world import wait_until
+
+LOOK, PAY, GONE = "look", "pay", "gone"
+
+
+@dataclass
+class Fate:
+    """dies_at: the moment at which this process ends; 0 for never. told: where it says so."""
+
+    dies_at: int
+    told: int
+    lived: int = 0
+
+    def pass_by(self, moment: str) -> None:
+        """Live through a moment, or not."""
+        self.lived += 1
+        if self.lived == self.dies_at:
+            os.write(self.told, moment.encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class MortalStore(Store):
+    """A store on which each transaction that writes has two moments."""
+
+    def __init__(self, inner: Store, fate: Fate) -> None:
+        self._inner, self._fate = inner, fate
+        self.reading, self.check, self.close = inner.reading, inner.check, inner.close
+
+    @contextmanager
+    def writing(self) -> Iterator[Work]:
+        with self._inner.writing() as work:
+            yield work
+            self._fate.pass_by("before commit")
+        self._fate.pass_by("after commit")
+
+
+@dataclass(frozen=True)
+class MortalContent(ContentStore):
+    """A content store with a moment after bytes were kept."""
+
+    inner: ContentStore
+    fate: Fate
+
+    def put(self, data: bytes) -> Blob:
+        blob = self.inner.put(data)
+        self.fate.pass_by("bytes kept")
+        return blob
+
+    def get(self, blob: Blob) -> bytes:
+        return self.inner.get(blob)
+
+    def erase(self, blob: Blob) -> None:
+        self.inner.erase(blob)
+
+
+@dataclass(frozen=True)
+class TallyTool(Tool):
+    """A tool whose effect is a line in a file."""
+
+    name: str
+    effect: Effect
+    tally: Path
+    fate: Fate = field(default_factory=lambda: Fate(0, -1))
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(name=self.name, description=self.name, parameters={"type": "object"}, effect=self.effect)
+
+    def __call__(self, run: Run, arguments: Mapping[str, Any]) -> tuple[str, Labels]:
+        self.fate.pass_by(f"before {self.name}")
+        with self.tally.open("a", encoding="utf-8") as out:
+            out.write(f"{run.id} {self.name} {arguments['n']}\n")
+        self.fate.pass_by(f"after {self.name}")
+        return f"{self.name} gave {arguments['n']}", parse_labels(["untrusted"])
+
+
+def tally_tools(folder: Path, fate: Fate) -> dict[str, Tool]:
+    """A tool that reads and one that pays."""
+    tally = folder / "tally"
+    return {
+        LOOK: TallyTool(LOOK, Effect.READ, tally, fate),
+        PAY: TallyTool(PAY, Effect.FINANCIAL, tally, fate),
+    }
+
+
+def acting(store: Store, content: ContentStore, tools: Mapping[str, Tool], lease_s: float = LONG_S) -> Acting:
+    """The use cases of a worker with these tools."""
+    return Acting(
+        lease=LeaseRun(store=store, content=content, lease_s=lease_s),
+        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, tools=tools)),
+        finish=FinishRun(store=store, content=content),
+        cancel=CancelRun(store=store),
+    )
+
+
+def _open(url: str, folder: Path) -> int:
+    store = open_store(url)
+    try:
+        with store.reading() as work:
+            agent = work.registry.find(DEVELOPER)
+            assert agent is not None
+            [person] = work.people.page(["*"], None, 1)
+            access = Access(person, work.people.grants(person))
+        return OpenRun(store=store, content=FolderContent(folder / "content"))(access, DEVELOPER).id
+    finally:
+        store.close()
+
+
+def _live(url: str, folder: Path, run_id: int, fate: Fate) -> None:
+    """Carry the run to its end, if fate lets us."""
+    store = MortalStore(open_store(url), fate)
+    content = MortalContent(FolderContent(folder / "content"), fate)
+    worker = Worker(acting(store, content, tally_tools(folder, fate)), [ScriptedDriver()], 0.01)
+    worker.start()
+    wait_until(lambda: stored(store, run_id).ended, "the run ends")
+    assert worker.stop(60)
+    store.close()
+    os.write(fate.told, str(fate.lived).encode())
+
+
+def _one_life(url: str, folder: Path, run_id: int, dies_at: int) -> str:
+    """What a worker told last: the moment of its death, or how many it lived through."""
+    output, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            _live(url, folder, run_id, Fate(dies_at, told))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(told)
+    with os.fdopen(output, encoding="utf-8") as lines:
+        last = lines.read()
+    _, status = os.waitpid(child, 0)
+    expected = -signal.SIGKILL if dies_at else 0
+    code = os.waitstatus_to_exitcode(status)
+    assert code == expected, f"run {run_id}, moment {dies_at}: {code}, {last}"
+    # Nobody gives a sign of life any more: the lease has run out as soon as its end has come.
+    execute(url, f"UPDATE runs SET lease_until = 0 WHERE id = {run_id}")
+    return last
+
+
+def main() -> None:
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    url, folder, plan = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    found = []
+    for moments in plan:
+        run_id = _open(url, folder)
+        died = [_one_life(url, folder, run_id, moment) for moment in moments]
+        found.append({"run": run_id, "died": died, "lived": int(_one_life(url, folder, run_id, 0))})
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
