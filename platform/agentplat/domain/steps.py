@@ -219,9 +219,9 @@ class Warned(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WentRound:
-    """The loop that a chain went round. agents: ids in the order they ran, as not every reader of a trail may read every name."""
+    """The loop that a chain went round. agents: references as text, in the order they ran; the first one follows the last."""
 
-    agents: tuple[int, ...]
+    agents: tuple[str, ...]
     warned: Warned
 
 

@@ -33,7 +33,7 @@ def loop_gone_round(work: Work, run: Run) -> WentRound | None:
     if found is None:
         return None
     members = [_Member(agent=work.registry.by_id(one.agent_id), number=one.number) for one in way[found]]
-    return WentRound(agents=tuple(member.agent.id for member in members), warned=_warned(work, members))
+    return WentRound(agents=tuple(member.agent.ref.text for member in members), warned=_warned(work, members))
 
 
 def _warned(work: Work, members: Sequence[_Member]) -> Warned:

@@ -13,6 +13,7 @@ from agentplat.domain.errors import NotFound
 from agentplat.domain.labels import parse_label
 from agentplat.domain.runs import Run, RunState
 from agentplat.domain.scopes import Ref
+from agentplat.domain.shown import parse_ref
 from agentplat.domain.steps import Closing, Warned, WithheldEvents, WithheldWhy
 from agentplat.store.port import Store, Work
 
@@ -141,18 +142,18 @@ def _stops(work: Work, access: Access, runs: Sequence[Run]) -> tuple[Stop, ...]:
         last = work.runs.trail(run.id, after=run.steps - 1)
         closing = last[-1].read() if last else None
         if isinstance(closing, Closing) and closing.withheld is not None:
-            found.append(_stop(work, access, run, closing.withheld))
+            found.append(_stop(access, run, closing.withheld))
     return tuple(found)
 
 
-def _stop(work: Work, access: Access, run: Run, withheld: WithheldEvents) -> Stop:
+def _stop(access: Access, run: Run, withheld: WithheldEvents) -> Stop:
     loop = withheld.loop
     return Stop(
         run_id=run.id,
         why=withheld.why,
         events=withheld.events,
         limit=withheld.limit,
-        loop=None if loop is None else tuple(access.visible(work.registry.by_id(agent_id).ref) for agent_id in loop.agents),
+        loop=None if loop is None else tuple(access.visible(parse_ref(text)) for text in loop.agents),
         warned=None if loop is None else loop.warned,
     )
 

@@ -76,7 +76,7 @@ def test_the_closing_step_at_the_limit_names_the_chain_the_limit_and_the_loop_th
     first = opened(bench.store)
     bench.settle()
     # The way to hop 8 ends at the developer, and the round before it began there.
-    agents = (found(bench.store, DEVELOPER).id, found(bench.store, REVIEWER).id)
+    agents = (DEVELOPER.text, REVIEWER.text)
     assert bench.closing(bench.all_runs()[-1]) == Closing(
         state=RunState.FINISHED,
         withheld=WithheldEvents(
