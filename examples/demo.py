@@ -22,7 +22,7 @@ from urllib.parse import quote
 import httpx
 
 CATALOGUE = Path(__file__).parent / "catalogue"
-DEVELOPER = "acme/platform:developer"
+DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 STOP_S = 60
 CHAIN_S = 300
 """Longest wait for a chain to come to its end, on a machine that does other things too."""
@@ -108,7 +108,8 @@ def show_loop_at_work(server: str, publisher: Path, reader: Path, admin: Path) -
     for hop in range(chain["limits"]["hops"] + 1):
         agents = [one["agent"].partition(":")[2] for one in chain["runs"] if one["hop"] == hop]
         print(f"hop {hop}: {', '.join(f'{agents.count(name)} × {name}' for name in sorted(set(agents)))}", flush=True)
-    last = next(stop["run"] for stop in chain["stops"] if stop["loop"] and stop["loop"][0] == DEVELOPER)
+    at_limit = {one["run"] for one in chain["runs"] if one["agent"] == DEVELOPER}
+    last = next(stop["run"] for stop in chain["stops"] if stop["run"] in at_limit and stop["loop"] == [DEVELOPER, REVIEWER])
     heading("The trail of a run at the last hop: it executed, and its closing step says what was withheld and why")
     for token in (publisher, reader):
         agentplat("trail", "show", str(last), *asked, str(token))
