@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from agentplat.domain.access import Person
 from agentplat.domain.artifacts import Blob
-from agentplat.domain.chains import OpenedBy, Position
+from agentplat.domain.chains import OpenedBy
 from agentplat.domain.errors import LeaseLost, TrailDamaged
 from agentplat.domain.labels import Labels, join, parse_labels, texts
 from agentplat.domain.runs import ENDED, DriverKind, NewRun, Run, RunState, WaitingFor
@@ -126,13 +126,14 @@ class SqlRuns(Runs):
             "event": None if new.delivery is None else new.delivery.event,
             "opened_at": at,
         }
+        if new.position is not None:
+            values |= {"hop": new.position.hop, "chain_id": new.position.chain}
         added = insert(self._connection, runs).values(values).on_conflict_do_nothing().returning(runs.c.id)
         run_id = self._connection.execute(added).scalar_one_or_none()
         if run_id is None:
             return None
-        place = new.position or Position(hop=0, chain=run_id)
-        self._connection.execute(runs.update().where(runs.c.id == run_id).values(hop=place.hop, chain_id=place.chain))
         if new.position is None:
+            self._connection.execute(runs.update().where(runs.c.id == run_id).values(hop=0, chain_id=run_id))
             self._connection.execute(schema.chains.insert().values(run_id=run_id))
         if new.input is not None:
             kept = {"ref": new.input.ref, "digest": new.input.digest, "size": new.input.size}

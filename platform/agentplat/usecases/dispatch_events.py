@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -30,7 +30,7 @@ from agentplat.domain.errors import StoreUnavailable
 from agentplat.domain.labels import Labels, label_of
 from agentplat.domain.outbox import Backoff
 from agentplat.domain.registry import Agent, Emission
-from agentplat.domain.runs import NewRun, Run
+from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.steps import Closing, WithheldEvents, WithheldWhy
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
@@ -55,11 +55,42 @@ class Undispatched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Executable:
+    """What of a version is needed here. Versions never change, so it is kept."""
+
+    emits: tuple[Emission, ...]
+    driver: DriverKind
+
+
+class _Versions:
+    """The versions looked up before; the oldest are forgotten."""
+
+    MOST = 1_000
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int], _Executable] = {}
+
+    def get(self, work: Work, agent_id: int, number: int) -> _Executable:
+        """A version that is there."""
+        kept = self._kept.get((agent_id, number))
+        if kept is None:
+            version = work.registry.version(work.registry.by_id(agent_id), number)
+            if version is None:
+                raise AssertionError("runs and listeners have a version")
+            kept = _Executable(emits=version.content.emits, driver=driver_of(version.content.manifest))
+            while len(self._kept) >= self.MOST:
+                del self._kept[next(iter(self._kept))]
+            self._kept[agent_id, number] = kept
+        return kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchEvents:
     """Handles one finished run after the other, oldest first. Any number may do so at once. backoff: waits after failures."""
 
     store: Store
     backoff: Backoff
+    _versions: _Versions = field(default_factory=_Versions, init=False)
 
     def waiting(self) -> bool:
         """Whether there is something to do, without taking part in the queue of writers. Raises StoreUnavailable."""
@@ -74,7 +105,7 @@ class DispatchEvents:
                 run = work.deliveries.take()
                 if run is None:
                     return None
-                outcomes = list(_Leaving(work, run).outcomes()) or [NewOutcome(kind=OutcomeKind.NO_LISTENERS)]
+                outcomes = list(_Leaving(work, run, self._versions).outcomes()) or [NewOutcome(kind=OutcomeKind.NO_LISTENERS)]
                 work.deliveries.settle(run.id, outcomes)
             return Dispatched(run_id=run.id, outcomes=len(outcomes))
         except StoreUnavailable:
@@ -105,8 +136,8 @@ class DispatchEvents:
 class _Leaving:
     """The events of one finished run as they leave."""
 
-    def __init__(self, work: Work, run: Run) -> None:
-        self._work, self._run = work, run
+    def __init__(self, work: Work, run: Run, versions: _Versions) -> None:
+        self._work, self._run, self._versions = work, run, versions
         self._limits = work.chains.limits()
         self._position = position_of(run)
         self._stopped = _stopped(work, run, self._position, self._limits)
@@ -115,10 +146,7 @@ class _Leaving:
 
     def outcomes(self) -> Iterator[NewOutcome]:
         """What becomes of every listener, event by event as the version that was executed declares them."""
-        version = self._work.registry.version(self._work.registry.by_id(self._run.agent_id), self._run.number)
-        if version is None:
-            raise AssertionError("a run has a version")
-        for emission in version.content.emits:
+        for emission in self._versions.get(self._work, self._run.agent_id, self._run.number).emits:
             for listener in self._work.registry.listeners(emission.event):
                 yield self._outcome(emission, listener)
 
@@ -128,7 +156,7 @@ class _Leaving:
         if judged.kind is not OutcomeKind.OPENED:
             details = self._details(judged)
             return NewOutcome(kind=judged.kind, event=emission.event, listener=listener, details=details)
-        run = self._delivered(emission, listener) or self._open(emission, listener)
+        run = self._open(emission, listener) or self._delivered(emission, listener)
         if run is None:
             details = {"chain": self._place.chain, "limit": self._limits.runs}
             return NewOutcome(kind=OutcomeKind.CHAIN_RUNS_SPENT, event=emission.event, listener=listener, details=details)
@@ -152,25 +180,22 @@ class _Leaving:
         return self._work.runs.delivered(self._run.id, emission.event, listener.id)
 
     def _open(self, emission: Emission, listener: Agent) -> Run | None:
-        """Open the listener's run; None where the chain's budget of runs is spent (R-12)."""
+        """Open the listener's run; None where the chain's budget of runs is spent (R-12), or the delivery opened its run before."""
         # Nobody gives back what was taken, so what is spent once stays spent; an event may have thousands of listeners.
         self._spent = self._spent or not self._work.chains.take(self._place.chain, self._limits.runs)
         if self._spent:
             return None
-        # Where an older worker was quicker just now, its run counts in the chain too: it follows from it.
+        # Where an older worker was quicker, its run stays counted in the chain: it follows from it.
         new = self._new(resolve(emission, self._run.agent.text, self._run.id, self._published), listener)
-        return self._work.runs.open(new, now_ms()) or self._delivered(emission, listener)
+        return self._work.runs.open(new, now_ms())
 
     def _new(self, delivery: Delivery, listener: Agent) -> NewRun:
         if listener.current is None:
             raise AssertionError("a listener has a published version")
-        version = self._work.registry.version(listener, listener.current)
-        if version is None:
-            raise AssertionError("a published version is there")
         return NewRun(
             agent=listener,
-            number=version.number,
-            driver=driver_of(version.content.manifest),
+            number=listener.current,
+            driver=self._versions.get(self._work, listener.id, listener.current).driver,
             opened_by=OpenedBy.EVENT,
             on_behalf_of=self._work.people.by_id(self._run.on_behalf_of_id),
             labels=label_of(listener.ref.scope),
