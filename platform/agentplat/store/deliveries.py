@@ -62,7 +62,7 @@ class SqlDeliveries(Deliveries):
     def take(self) -> Run | None:
         told = sa.exists().where(schema.outcomes.c.source_run_id == schema.runs.c.id).label("told")
         # NO KEY: runs that other transactions open meanwhile refer to this one, which must not make either wait for the other.
-        held = self._due().add_columns(told).with_for_update(skip_locked=True, key_share=True)
+        held = self._due().add_columns(told).with_for_update(of=schema.runs, skip_locked=True, key_share=True)
         while row := self._connection.execute(held).one_or_none():
             if not row.told:
                 return SqlRuns(self._connection).find(row.id)
@@ -76,7 +76,6 @@ class SqlDeliveries(Deliveries):
 
     @override
     def settle(self, run_id: int, outcomes: Sequence[NewOutcome]) -> None:
-        at = database_now(self._connection)
         rows = [
             {
                 "source_run_id": run_id,
@@ -85,11 +84,10 @@ class SqlDeliveries(Deliveries):
                 "kind": outcome.kind.value,
                 "run_id": outcome.run_id,
                 "details": json.dumps(outcome.details),
-                "at": at,
             }
             for outcome in outcomes
         ]
-        self._connection.execute(schema.outcomes.insert(), rows)
+        self._connection.execute(schema.outcomes.insert().values(at=database_clock(self._connection)), rows)
         self._mark(run_id)
 
     def _undispatched(self, run_id: int) -> sa.ColumnElement[bool]:

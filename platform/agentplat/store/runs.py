@@ -128,19 +128,20 @@ class SqlRuns(Runs):
         }
         if new.position is not None:
             values |= {"hop": new.position.hop, "chain_id": new.position.chain}
-        added = insert(self._connection, runs).values(values).on_conflict_do_nothing().returning(runs.c.id)
-        run_id = self._connection.execute(added).scalar_one_or_none()
-        if run_id is None:
+        name = (sa.literal(new.agent.ref.scope).label("scope"), sa.literal(new.agent.ref.name).label("name"))
+        added = insert(self._connection, runs).values(values).on_conflict_do_nothing().returning(*runs.c, *name)
+        row = self._connection.execute(added).one_or_none()
+        if row is None:
             return None
+        run = _run(row, new.labels)
         if new.position is None:
-            self._connection.execute(runs.update().where(runs.c.id == run_id).values(hop=0, chain_id=run_id))
-            self._connection.execute(schema.chains.insert().values(run_id=run_id))
+            self._connection.execute(runs.update().where(runs.c.id == run.id).values(hop=0, chain_id=run.id))
+            self._connection.execute(schema.chains.insert().values(run_id=run.id))
+            run = replace(run, hop=0, chain=run.id)
         if new.input is not None:
             kept = {"ref": new.input.ref, "digest": new.input.digest, "size": new.input.size}
-            self._connection.execute(schema.run_inputs.insert().values(run_id=run_id, **kept))
-        self._add_labels(run_id, new.labels)
-        run = self._one(self._select().where(runs.c.id == run_id))
-        assert run is not None  # it was stored just now
+            self._connection.execute(schema.run_inputs.insert().values(run_id=run.id, **kept))
+        self._add_labels(run.id, new.labels)
         return self._change(run, [_opening(run, new)], at)
 
     @override
