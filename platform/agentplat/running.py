@@ -107,6 +107,7 @@ def _telemetry(settings: Settings, store: Store) -> Iterator[tuple[Telemetry, st
             stack.callback(tracing.shutdown)
         telemetry = Telemetry(tracing)
         telemetry.watch_outbox(store)
+        telemetry.watch_dispatch(store)
         if settings.metrics_listen is None:
             yield telemetry, None
             return

@@ -75,6 +75,12 @@ class SqlDeliveries(Deliveries):
         self._connection.execute(mark.values(dispatched_at=database_clock(self._connection)))
 
     @override
+    def opened(self, source_run_id: int) -> dict[tuple[str, int], int]:
+        runs = schema.runs.c
+        query = sa.select(runs.event, runs.agent_id, runs.id).where(runs.source_run_id == source_run_id, runs.event.is_not(None))
+        return {(row.event, row.agent_id): row.id for row in self._connection.execute(query)}
+
+    @override
     def settle(self, run_id: int, outcomes: Sequence[NewOutcome]) -> None:
         rows = [
             {

@@ -280,6 +280,9 @@ class Deliveries(Protocol):
         whose outcomes are stored already is marked and passed over too.
         """
 
+    def opened(self, source_run_id: int) -> dict[tuple[str, int], int]:
+        """The runs that deliveries of a run have opened, whoever made them: ids by event and listener."""
+
     def settle(self, run_id: int, outcomes: Sequence[NewOutcome]) -> None:
         """Store what became of every delivery of a held run, at least one, and mark the run as dispatched."""
 

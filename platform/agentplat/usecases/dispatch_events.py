@@ -143,6 +143,7 @@ class _Leaving:
         self._stopped = _stopped(work, run, self._position, self._limits)
         self._published = work.artifacts.of_run(run.id)
         self._spent = False
+        self._before: Mapping[tuple[str, int], int] | None = None
 
     def outcomes(self) -> Iterator[NewOutcome]:
         """What becomes of every listener, event by event as the version that was executed declares them."""
@@ -156,11 +157,11 @@ class _Leaving:
         if judged.kind is not OutcomeKind.OPENED:
             details = self._details(judged)
             return NewOutcome(kind=judged.kind, event=emission.event, listener=listener, details=details)
-        run = self._open(emission, listener) or self._delivered(emission, listener)
-        if run is None:
+        run_id = self._open(emission, listener)
+        if run_id is None:
             details = {"chain": self._place.chain, "limit": self._limits.runs}
             return NewOutcome(kind=OutcomeKind.CHAIN_RUNS_SPENT, event=emission.event, listener=listener, details=details)
-        return NewOutcome(kind=OutcomeKind.OPENED, event=emission.event, listener=listener, run_id=run.id)
+        return NewOutcome(kind=OutcomeKind.OPENED, event=emission.event, listener=listener, run_id=run_id)
 
     def _details(self, judged: Judgement) -> Mapping[str, Any]:
         if judged.crossing is not None:
@@ -175,19 +176,23 @@ class _Leaving:
             raise AssertionError("a run whose chain is unknown opens none")
         return self._position
 
-    def _delivered(self, emission: Emission, listener: Agent) -> Run | None:
-        """The run that this delivery has opened before: an older worker may have been there first (R-15)."""
-        return self._work.runs.delivered(self._run.id, emission.event, listener.id)
+    def _open(self, emission: Emission, listener: Agent) -> int | None:
+        """Open the listener's run, or find the one that an older worker opened for this delivery before (R-15).
 
-    def _open(self, emission: Emission, listener: Agent) -> Run | None:
-        """Open the listener's run; None where the chain's budget of runs is spent (R-12), or the delivery opened its run before."""
+        None where there is none and the chain's budget of runs is spent (R-12).
+        """
         # Nobody gives back what was taken, so what is spent once stays spent; an event may have thousands of listeners.
         self._spent = self._spent or not self._work.chains.take(self._place.chain, self._limits.runs)
         if self._spent:
-            return None
-        # Where an older worker was quicker, its run stays counted in the chain: it follows from it.
+            if self._before is None:
+                self._before = self._work.deliveries.opened(self._run.id)
+            return self._before.get((emission.event, listener.id))
         new = self._new(resolve(emission, self._run.agent.text, self._run.id, self._published), listener)
-        return self._work.runs.open(new, now_ms())
+        # Where an older worker was quicker, its run stays counted in the chain: it follows from it.
+        run = self._work.runs.open(new, now_ms()) or self._work.runs.delivered(self._run.id, emission.event, listener.id)
+        if run is None:
+            raise AssertionError("only this delivery can have opened its run before")
+        return run.id
 
     def _new(self, delivery: Delivery, listener: Agent) -> NewRun:
         if listener.current is None:

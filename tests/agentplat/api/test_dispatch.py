@@ -160,12 +160,16 @@ def test_the_commands_tell_loudly_what_was_set_aside_and_whether_every_run_was_h
     run = bench.run(_ref(A))
     artifact = "INSERT INTO artifacts (run_id, name, ref, digest, size, labels, published_at)"
     execute(sqlite_url, f"{artifact} VALUES ({run.id}, 'bad', 'r', '{'0' * 64}', 0, '[\"no label\"]', 1)")
+    served.telemetry.watch_dispatch(bench.store)
+    metrics = ("agentplat_dispatch_waiting", "agentplat_dispatch_set_aside")
+    assert [served.metric(name) for name in metrics] == [1, 0]
     waiting = _ask(served, author, tmp_path, "status")
     assert (waiting.status, waiting.out.startswith("1 finished runs wait to be dispatched, the oldest since 2")) == (0, True)
     for _ in range(MOST_ATTEMPTS):
         bench.dispatch()
     status = _ask(served, author, tmp_path, "status")
     assert status.status == 1
+    assert [served.metric(name) for name in metrics] == [0, 1]
     assert status.out.splitlines()[0] == "0 finished runs wait to be dispatched; 1 are set aside"
     assert f"SET ASIDE: run {run.id} of {A} after 5 attempts" in status.out
     assert "no label" not in status.out

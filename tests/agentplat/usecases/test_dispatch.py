@@ -260,6 +260,20 @@ def test_a_delivery_that_opened_its_run_before_opens_no_other(bench: Bench) -> N
     assert len(bench.all_runs()) == 2
 
 
+@pytest.mark.promise("R-12", "R-15")
+def test_a_run_that_was_opened_before_is_told_though_the_budget_is_spent(bench: Bench) -> None:
+    agent_of(bench.store, DEVELOPER, ("there",))
+    for name in ("a", "b", "c"):
+        agent_of(bench.store, Ref("acme", name), (), ("there",))
+    set_limits(bench, runs=2)
+    run = bench.run(DEVELOPER)
+    before = opened(bench.store, Ref("acme", "c"), **by_event(run, "there"))
+    bench.sweep()
+    first, second, third = bench.outcomes(run)
+    assert (first.kind, second.kind) == (OutcomeKind.OPENED, OutcomeKind.CHAIN_RUNS_SPENT)
+    assert (third.kind, third.run_id) == (OutcomeKind.OPENED, before.id)
+
+
 @pytest.mark.promise("R-9")
 def test_a_run_that_an_event_opened_without_a_hop_publishes_nothing_more(bench: Bench, database_url: str) -> None:
     two_agent_loop(bench.store, DEVELOPER, REVIEWER)
