@@ -142,9 +142,9 @@ class OutcomeOut(Wire):
 
 
 class ChainRunOut(Wire):
-    """A run of a chain. agent: null outside the reader's access. hop: null where an older worker opened the run."""
+    """A run of a chain; outside the reader's access, hop and state alone. hop: null where an older worker opened the run."""
 
-    run: int
+    run: int | None
     hop: int | None
     agent: str | None
     version: int | None
@@ -208,11 +208,12 @@ class HearingOut(Wire):
 
 
 class ChainOut(Wire):
-    """A chain. chain: its hop-0 run, null where it is unknown. size: how many runs were counted.
+    """A chain. known: whether it is known which one. chain: its hop-0 run, null outside the reader's access. size: its runs.
 
     listens: who listens to whom, to be looked at before any limit is raised: a chain at its limit is usually a loop nobody wanted.
     """
 
+    known: bool
     chain: int | None
     size: int
     limits: LimitsOut
@@ -224,6 +225,7 @@ class ChainOut(Wire):
     def of(cls, shown: ShownChain) -> Self:
         """The chain on the wire."""
         return cls(
+            known=shown.known,
             chain=shown.chain,
             size=shown.size,
             limits=LimitsOut.of(shown.limits),

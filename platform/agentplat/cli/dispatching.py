@@ -54,10 +54,16 @@ def _reconciliation_text(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _run(run_id: int | None) -> str:
+    return "a run outside your access" if run_id is None else f"run {run_id}"
+
+
 def _run_lines(run: Mapping[str, Any]) -> list[str]:
-    what = _HIDDEN if run["agent"] is None else f"{run['agent']} version {run['version']}"
-    opened = f", opened by {run['event']} of run {run['source_run']}" if run["event"] else ""
-    lines = [f"  hop {'?' if run['hop'] is None else run['hop']}: run {run['run']}, {what}, {run['state']}{opened}"]
+    hop = "?" if run["hop"] is None else run["hop"]
+    if run["run"] is None:
+        return [f"  hop {hop}: {_run(None)}, {run['state']}"]
+    opened = f", opened by {run['event']} of {_run(run['source_run'])}" if run["event"] else ""
+    lines = [f"  hop {hop}: {_run(run['run'])}, {run['agent']} version {run['version']}, {run['state']}{opened}"]
     for outcome in run["outcomes"]:
         if outcome["kind"] in ("opened", "no_listeners"):
             continue
@@ -70,7 +76,7 @@ def _stop_lines(stop: Mapping[str, Any], chain: int | None) -> list[str]:
     events = ", ".join(stop["events"])
     if stop["why"] == "chain_unknown":
         return [f"Run {stop['run']} published nothing, for its chain is unknown. Withheld: {events}."]
-    lines = [f"Run {stop['run']} is at the last hop of the chain of run {chain} (limit {stop['limit']}). Withheld: {events}."]
+    lines = [f"Run {stop['run']} is at the last hop of the chain of {_run(chain)} (limit {stop['limit']}). Withheld: {events}."]
     if stop["loop"]:
         path = " → ".join(name or _HIDDEN for name in (*stop["loop"], stop["loop"][0]))
         lines.append(f"The chain went round {path}, {_WARNED[stop['warned']]}.")
@@ -80,10 +86,11 @@ def _stop_lines(stop: Mapping[str, Any], chain: int | None) -> list[str]:
 def chain_text(chain: Mapping[str, Any]) -> str:
     """The page of a chain as text."""
     limits = chain["limits"]
-    if chain["chain"] is None:
+    if not chain["known"]:
         lines = ["This run's chain is unknown: an older worker opened it without a hop."]
     else:
-        lines = [f"Chain of run {chain['chain']}: {chain['size']} of at most {limits['runs']} runs, at most {limits['hops']} hops"]
+        counted = f"{chain['size']} of at most {limits['runs']} runs"
+        lines = [f"Chain of {_run(chain['chain'])}: {counted}, at most {limits['hops']} hops"]
     for run in chain["runs"]:
         lines += _run_lines(run)
     for stop in chain["stops"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from agentplat.domain.access import Access
@@ -24,12 +25,12 @@ _MOST_STOPS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainRun:
-    """A run of the chain. agent: None where the reader may not read it; then its event and outcomes are left out too.
+    """A run of the chain. Where the reader may not read its agent, only hop and state are left of it.
 
-    hop: None where an older worker opened the run.
+    hop: None where an older worker opened the run. source_run_id: None too where that run is outside the reader's access.
     """
 
-    id: int
+    id: int | None
     hop: int | None
     agent: Ref | None
     version: int | None
@@ -62,8 +63,12 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownChain:
-    """A chain for one reader. chain: its hop-0 run, None where it is unknown. size: how many runs were counted, shown or not."""
+    """A chain for one reader. known: whether it is known which chain the run is of. size: how many runs were counted, shown or not.
 
+    chain: the hop-0 run, None where it is unknown or outside the reader's access.
+    """
+
+    known: bool
     chain: int | None
     limits: ChainLimits
     size: int
@@ -86,51 +91,58 @@ class ShowChain:
                 raise NotFound
             place = position_of(run)
             runs = [run] if place is None else work.runs.of_chain(place.chain, MOST_RUNS)
+            told = work.deliveries.outcomes([one.id for one in runs if access.may_read(one.agent.scope)])
+            by_run = {run_id: tuple(of_run) for run_id, of_run in groupby(told, lambda one: one.source_run_id)}
+            named = {one.id for one in runs} | {one.run_id for one in told if one.run_id is not None}
+            reader = _Reader(access=access, runs=frozenset(work.runs.readable_among(named, access.scopes)))
             return ShownChain(
-                chain=None if place is None else place.chain,
+                known=place is not None,
+                chain=None if place is None else reader.run(place.chain),
                 limits=work.chains.limits(),
                 size=1 if place is None else work.chains.size(place.chain),
-                runs=_shown(work, access, runs),
+                runs=tuple(reader.chain_run(one, by_run.get(one.id, ())) for one in runs),
                 stops=_stops(work, access, runs),
                 hearings=_hearings(work, access, runs),
             )
 
 
-def _shown(work: Work, access: Access, runs: Sequence[Run]) -> tuple[ChainRun, ...]:
-    readable = [run.id for run in runs if access.may_read(run.agent.scope)]
-    told: dict[int, list[Outcome]] = {run_id: [] for run_id in readable}
-    for outcome in work.deliveries.outcomes(readable):
-        told[outcome.source_run_id].append(_redacted(access, outcome))
-    return tuple(_chain_run(access, run, told.get(run.id, [])) for run in runs)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Whoever the page is for. runs: those of the named ones that they may read."""
 
+    access: Access
+    runs: frozenset[int]
 
-def _chain_run(access: Access, run: Run, outcomes: Sequence[Outcome]) -> ChainRun:
-    agent, place = access.visible(run.agent), position_of(run)
-    return ChainRun(
-        id=run.id,
-        hop=None if place is None else place.hop,
-        agent=agent,
-        version=None if agent is None else run.number,
-        state=run.state,
-        source_run_id=run.source_run_id,
-        event=None if agent is None else run.event,
-        outcomes=tuple(outcomes),
-    )
+    def run(self, run_id: int | None) -> int | None:
+        """The run, where it may be read."""
+        return run_id if run_id in self.runs else None
 
+    def chain_run(self, run: Run, told: Sequence[Outcome]) -> ChainRun:
+        """The run with what became of its deliveries."""
+        place, readable = position_of(run), run.id in self.runs
+        return ChainRun(
+            id=self.run(run.id),
+            hop=None if place is None else place.hop,
+            agent=run.agent if readable else None,
+            version=run.number if readable else None,
+            state=run.state,
+            source_run_id=self.run(run.source_run_id) if readable else None,
+            event=run.event if readable else None,
+            outcomes=tuple(map(self._outcome, told)),
+        )
 
-def _redacted(access: Access, outcome: Outcome) -> Outcome:
-    """The outcome without what tells of a listener or of a place that the reader may not read."""
-    return replace(outcome, listener=access.visible(outcome.listener), details=_readable(access, outcome))
+    def _outcome(self, outcome: Outcome) -> Outcome:
+        """The outcome without what tells of a listener, a run or a place that the reader may not read."""
+        listener, details = self.access.visible(outcome.listener), self._details(outcome)
+        return replace(outcome, listener=listener, run_id=self.run(outcome.run_id), details=details)
 
-
-def _readable(access: Access, outcome: Outcome) -> Mapping[str, Any]:
-    details = dict(outcome.details)
-    home = parse_label(details["label"]).scope if "label" in details else None
-    if home is not None and not access.may_read(home):
-        details = {name: value for name, value in details.items() if name not in ("label", "rule")}
-    if "into" in details and not access.may_read(details["into"]):
-        del details["into"]
-    return details
+    def _details(self, outcome: Outcome) -> Mapping[str, Any]:
+        details = dict(outcome.details)
+        home = parse_label(details["label"]).scope if "label" in details else None
+        hidden = {"label", "rule"} if home is not None and not self.access.may_read(home) else set()
+        hidden |= {"into"} if "into" in details and not self.access.may_read(details["into"]) else set()
+        hidden |= {"chain"} if "chain" in details and self.run(details["chain"]) is None else set()
+        return {name: value for name, value in details.items() if name not in hidden}
 
 
 def _stops(work: Work, access: Access, runs: Sequence[Run]) -> tuple[Stop, ...]:

@@ -99,6 +99,10 @@ def test_the_page_names_nothing_that_its_reader_may_not_read(served: Api, bench:
     assert hidden == [404, 404]
     chain = answer.json()
     assert [run["agent"] for run in chain["runs"]] == [A, None] * 4 + [A]
+    # Every nested id is asked about again: the runs of a hidden agent have no number either.
+    assert [run["run"] is None for run in chain["runs"]] == [run["agent"] is None for run in chain["runs"]]
+    assert {run["source_run"] for run in chain["runs"]} == {None}
+    assert {one["run"] for run in chain["runs"] for one in run["outcomes"]} == {None}
     assert [run["event"] for run in chain["runs"]] == [None, None, *["found", None] * 3, "found"]
     assert chain["stops"][0]["loop"] == [A, None]
     assert [(edge["source"], edge["listener"]) for edge in chain["listens"]] == [(A, None), (None, A)]
@@ -107,6 +111,22 @@ def test_the_page_names_nothing_that_its_reader_may_not_read(served: Api, bench:
         for name in ("scanner", "globex", "vault"):
             assert name not in told
     assert "an agent outside your access" in text
+
+
+@pytest.mark.promise("R-18")
+def test_a_chain_that_began_outside_the_readers_access_is_not_named(served: Api, bench: Bench, tmp_path: Path) -> None:
+    _loop(served.world)
+    opened(bench.store, _ref(B))
+    bench.settle()
+    reader = served.world.person("acme:rui", "viewer=acme/platform")
+    *_, seen, _last = bench.all_runs()
+    with served.client(reader) as client:
+        chain = client.get(f"/v1/chains/{seen.id}").json()
+    assert (chain["known"], chain["chain"], chain["size"]) == (True, None, 9)
+    assert chain["stops"] == []
+    assert _ask(served, reader, tmp_path, "chain", seen.id).out.startswith(
+        "Chain of a run outside your access: 9 of at most 256 runs"
+    )
 
 
 @pytest.mark.promise("R-16")
