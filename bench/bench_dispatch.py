@@ -92,9 +92,10 @@ def fill(url: str, rows: int) -> None:
     columns = "agent_id, number, driver, opened_by, on_behalf_of_id, opened_at, state, finished_at, dispatched_at"
     values = "(SELECT id FROM agents WHERE name = 'source'), 1, 'scripted', 'person', 1, 1, 'finished', 1, 1"
     with engine.begin() as connection:
+        last = connection.exec_driver_sql("SELECT coalesce(max(id), 0) FROM runs").scalar_one()
         connection.exec_driver_sql(f"INSERT INTO runs ({columns}) SELECT {values} FROM ({numbers}) AS numbers WHERE {number} > 0")
-        connection.exec_driver_sql("INSERT INTO chains (run_id) SELECT id FROM runs WHERE dispatched_at = 1")
-        kept = "INSERT INTO outcomes (source_run_id, kind, at) SELECT id, 'no_listeners', 1 FROM runs WHERE dispatched_at = 1"
+        connection.exec_driver_sql(f"INSERT INTO chains (run_id) SELECT id FROM runs WHERE id > {last}")
+        kept = f"INSERT INTO outcomes (source_run_id, kind, at) SELECT id, 'no_listeners', 1 FROM runs WHERE id > {last}"
         connection.exec_driver_sql(kept)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("ANALYZE")
