@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from agentplat.cli.serving import Ready
 from agentplat.content.opening import open_content
 from agentplat.courier import Courier
 from agentplat.dispatcher import Dispatcher
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
@@ -44,6 +44,7 @@ from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, bui
 from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.tool import Tool
 from agentplat.worker import Worker
 
 GRAPH_START_S = 600.0
@@ -217,12 +218,13 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
         while not stop.wait(_WATCH_S) and server.alive and not any(child.failed for child in children):
             pass
         for child in children:
-            child.demand_lasting()
+            if child.failed:
+                raise ChildFailed(f"{child.name} ended again and again; its own messages above say why")
 
 
 @contextmanager
-def working(settings: Settings) -> Iterator[None]:
-    """Workers that take runs until the block ends, then finish the ones under way.
+def working(settings: Settings, tools: Iterable[Tool] = ()) -> Iterator[None]:
+    """Workers that take runs until the block ends, then finish the ones under way. tools: those installed.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.
     """
@@ -233,7 +235,7 @@ def working(settings: Settings) -> Iterator[None]:
         stack.callback(store.close)
         store.check()
         content = open_content(settings.content)
-        acting = build_acting(store, content, settings.run_lease_s)
+        acting = build_acting(store, content, settings.run_lease_s, tools)
         drivers = [ScriptedDriver(), ModelDriver()]
         workers = [Worker(acting, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
         stack.callback(_stop, workers, settings.drain_timeout_s)

@@ -1,4 +1,4 @@
-"""Keeps a process running beside the platform: starts it, starts it again when it ends, ends it in order."""
+"""Keeps a child process running beside the platform: starts it, starts it again when it ends, ends it in order."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ log = structlog.get_logger()
 class Supervisor:
     """A child process that tells on its first line of output, as JSON, that it is ready.
 
-    name: what messages call it, such as "the graph service". command: takes the fields of the first ready line, None before there
-    was one, and gives the program with its arguments; so a port that the system chose at first is kept afterwards.
+    name: what it is, in messages. command: takes the fields of the first ready line, None before there was one, and gives the
+    program with its arguments; so a port that the system chose at first is kept afterwards.
     """
 
     def __init__(self, name: str, command: Callable[[dict[str, Any] | None], Sequence[str]]) -> None:
-        self._name, self._command = name, command
+        self.name, self._command = name, command
         self._ready: dict[str, Any] | None = None
         self._told = threading.Event()
         self._stopping = threading.Event()
@@ -39,7 +39,7 @@ class Supervisor:
         self._child: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
         # The child is tied to the thread that starts it, so one thread does all of that and lives as long as the child.
-        self._thread = threading.Thread(target=self._run, name=f"supervisor of {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="supervisor", daemon=True)
 
     def start(self, seconds: float) -> dict[str, Any]:
         """Start the child and give the fields of its ready line. Raises ChildFailed when there is none within so many seconds."""
@@ -54,13 +54,8 @@ class Supervisor:
         """The fields of the ready line of a child that was started. Raises ChildFailed as `start` does."""
         if not self._told.wait(seconds) or self._ready is None:
             self.stop(1.0)
-            raise ChildFailed(f"{self._name} did not start; its own messages above say why")
+            raise ChildFailed(f"{self.name} did not start; its own messages above say why")
         return self._ready
-
-    def demand_lasting(self) -> None:
-        """Raises ChildFailed where the child ended so often that it was given up."""
-        if self.failed:
-            raise ChildFailed(f"{self._name} ended again and again; its own messages above say why")
 
     @property
     def failed(self) -> bool:
@@ -87,7 +82,7 @@ class Supervisor:
             code = self._once()
             if self._stopping.is_set():
                 break
-            log.error("a process ended", process=self._name, exit_status=code)
+            log.error("a child ended", child=self.name, exit_status=code)
             now = time.monotonic()
             gave_up = self._ready is None or (len(ends) == MOST_RESTARTS and now - ends[0] < RESTART_WINDOW_S)
             if gave_up:
@@ -113,7 +108,7 @@ class Supervisor:
             try:
                 self._ready = dict(json.loads(line))
             except (ValueError, TypeError):
-                log.warning("a process said something else than that it is ready", process=self._name)
+                log.warning("a child said something else than that it is ready", child=self.name)
                 return
-        log.info("a process is ready", process=self._name, address=self._ready.get("address"))
+        log.info("a child is ready", child=self.name, address=self._ready.get("address"))
         self._told.set()

@@ -15,13 +15,14 @@ import structlog
 from typing_extensions import override
 
 from agentplat.domain.errors import (
-    Conflict,
     ContentDamaged,
+    ContentUnavailable,
     InvalidInput,
     LeaseLost,
     PlatformError,
     RunCancelled,
     RunFailed,
+    RunWaits,
     StoreUnavailable,
 )
 from agentplat.domain.hands import Called, Turn
@@ -35,7 +36,10 @@ log = structlog.get_logger()
 
 
 class _RunHands(Hands):
-    """The hands of one run. run: as it stands after the last act."""
+    """The hands of one run. run: as it stands after the last act.
+
+    Calls and turns are numbered from the beginning, whoever held the run before: what the trail has already is not done again.
+    """
 
     def __init__(self, act: ActInRun, run: Run, past: Past) -> None:
         self._act, self.run, self._past = act, run, past
@@ -44,11 +48,7 @@ class _RunHands(Hands):
     @override
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Called:
         self._calls += 1
-        try:
-            self.run, called = self._act.call(self.run, self._past, self._calls, tool, arguments)
-        except Conflict as error:
-            # A driver that does not repeat what it did cannot be told what is done already.
-            raise RunFailed(f"it cannot be taken up again: {error}") from error
+        self.run, called = self._act.call(self.run, self._calls, tool, arguments)
         return called
 
     @override
@@ -60,6 +60,7 @@ class _RunHands(Hands):
 
     @override
     def record(self, turn: Turn) -> None:
+        self._turns += 1
         self.run = self._act.turn(self.run, turn)
 
 
@@ -100,7 +101,9 @@ class Worker:
                     self._carry(run)
                     continue
             except StoreUnavailable:
-                log.warning("no runs can be taken: the database does not answer")
+                log.warning("no runs can be carried: the database does not answer")
+            except ContentUnavailable as error:
+                log.warning("a run stopped until its lease ends: the content store does not answer", reason=error.reason)
             except Exception:
                 # A fault of ours with one run must not end the work on all; its lease keeps it away for a while.
                 log.exception("a run failed by a fault of ours")
@@ -124,12 +127,15 @@ class Worker:
         except (RunFailed, ContentDamaged) as error:
             return self._acting.finish.fail(run, str(error))
         hands = _RunHands(self._acting.act, run, held.past)
-        tools = self._acting.act.tools.surface(run)
+        tools = self._acting.act.offered(held.manifest)
         task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, tools=tools)
         try:
             answer = self._drivers[run.driver].drive(task, hands)
             self._acting.act.demand_going_on(hands.run)
             return self._acting.finish(hands.run, answer)
+        except RunWaits as waiting:
+            log.info("run waits", run=run.id, agent=run.agent.text, what=waiting.what)
+            return run
         except RunCancelled:
             return self._acting.cancel.carry_out(hands.run)
         except (RunFailed, InvalidInput, ContentDamaged) as error:

@@ -16,27 +16,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import structlog
 from agentplat.content.folder import FolderContent
 from agentplat.content.port import ContentStore
 from agentplat.domain.access import Access
 from agentplat.domain.artifacts import Blob
-from agentplat.domain.labels import Labels, parse_labels
-from agentplat.domain.runs import Run
-from agentplat.domain.tools import Effect, ToolSpec
+from agentplat.domain.steps import ResultKind
+from agentplat.domain.tools import Asked, Effect, Given, Move, ToolSpec
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.store.port import Store, Work
 from agentplat.store.sql import open_store
-from agentplat.usecases.act_in_run import ActInRun
-from agentplat.usecases.call_tool import CallTool, Tool
-from agentplat.usecases.cancel_run import CancelRun
-from agentplat.usecases.catalogue import Acting
-from agentplat.usecases.finish_run import FinishRun
-from agentplat.usecases.lease_run import LeaseRun
+from agentplat.usecases.catalogue import Acting, build_acting
 from agentplat.usecases.open_run import OpenRun
+from agentplat.usecases.tool import Tool
 from agentplat.worker import Worker
+from typing_extensions import override
 
 from tests.agentplat.run_records import DEVELOPER, LONG_S, execute, stored
 from tests.agentplat.world import wait_until
@@ -104,15 +99,38 @@ class TallyTool(Tool):
     fate: Fate = field(default_factory=lambda: Fate(0, -1))
 
     @property
+    @override
     def spec(self) -> ToolSpec:
-        return ToolSpec(name=self.name, description=self.name, parameters={"type": "object"}, effect=self.effect)
+        # Nothing in it is a reason to ask a person: what happens to calls that are let through is what this is about.
+        return ToolSpec(
+            name=self.name,
+            description=self.name,
+            schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+            effect=self.effect,
+            longest_ms=1_000,
+            labels=frozenset(),
+        )
 
-    def __call__(self, run: Run, arguments: Mapping[str, Any]) -> tuple[str, Labels]:
+    @override
+    def fault(self, asked: Asked) -> str | None:
+        return None
+
+    @override
+    def artifact(self, asked: Asked) -> str | None:
+        return None
+
+    @override
+    def moves(self, work: Work, asked: Asked) -> tuple[Move, ...]:
+        return ()
+
+    @override
+    def __call__(self, asked: Asked) -> Given:
         self.fate.pass_by(f"before {self.name}")
+        n = asked.arguments["n"]
         with self.tally.open("a", encoding="utf-8") as out:
-            out.write(f"{run.id} {self.name} {arguments['n']}\n")
+            out.write(f"{asked.run.id} {self.name} {n}\n")
         self.fate.pass_by(f"after {self.name}")
-        return f"{self.name} gave {arguments['n']}", parse_labels(["untrusted"])
+        return Given(result=ResultKind.DONE, data=f"{self.name} gave {n}".encode())
 
 
 def tally_tools(folder: Path, fate: Fate) -> dict[str, Tool]:
@@ -120,18 +138,13 @@ def tally_tools(folder: Path, fate: Fate) -> dict[str, Tool]:
     tally = folder / "tally"
     return {
         LOOK: TallyTool(LOOK, Effect.READ, tally, fate),
-        PAY: TallyTool(PAY, Effect.FINANCIAL, tally, fate),
+        PAY: TallyTool(PAY, Effect.WRITE, tally, fate),
     }
 
 
 def acting(store: Store, content: ContentStore, tools: Mapping[str, Tool], lease_s: float = LONG_S) -> Acting:
     """The use cases of a worker with these tools."""
-    return Acting(
-        lease=LeaseRun(store=store, content=content, lease_s=lease_s),
-        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, tools=tools)),
-        finish=FinishRun(store=store, content=content),
-        cancel=CancelRun(store=store),
-    )
+    return build_acting(store, content, lease_s, tools.values())
 
 
 def _open(url: str, folder: Path) -> int:

@@ -55,12 +55,6 @@ def _ask(running: Server, *arguments: object, cwd: Path) -> Done:
     return command(*arguments, "--server", running.url, "--token-file", running.ready["token_file"], cwd=cwd)
 
 
-def _child(running: Server, module: str) -> psutil.Process:
-    """The process beside `up` that runs a module."""
-    [child] = [one for one in psutil.Process(running.process.pid).children() if module in one.cmdline()]
-    return child
-
-
 @pytest.mark.promise("O-2")
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_has_help_with_an_example(words: list[str], tmp_path: Path) -> None:
@@ -240,6 +234,12 @@ def test_up_ends_on_sigterm_and_finds_everything_again(tmp_path: Path) -> None:
         )
 
 
+def _child(running: Server, module: str) -> psutil.Process:
+    """The child of `up` that runs this module; there must be one."""
+    [found] = [child for child in psutil.Process(running.process.pid).children() if module in child.cmdline()]
+    return found
+
+
 @pytest.mark.promise("R-13")
 def test_a_dispatcher_that_was_killed_is_started_again(tmp_path: Path) -> None:
     with up(tmp_path) as running:
@@ -247,8 +247,8 @@ def test_a_dispatcher_that_was_killed_is_started_again(tmp_path: Path) -> None:
         os.kill(child.pid, signal.SIGKILL)
 
         def replaced() -> bool:
-            events = [(line.get("event"), line.get("process")) for line in running.log()]
-            return events.count(("a process is ready", "the dispatcher")) == 2
+            events = [(line.get("event"), line.get("child")) for line in running.log()]
+            return events.count(("a child is ready", "the dispatcher")) == 2
 
         wait_until(replaced, "another dispatcher is ready")
         assert _child(running, "dispatch").pid != child.pid
@@ -272,7 +272,7 @@ def test_a_graph_service_that_was_killed_is_started_again_and_hears_what_it_miss
 
         wait_until(late, "the version was verified")
         assert _child(running, "graphsvc").pid != child.pid
-        assert ("a process ended", "the graph service") in [(line.get("event"), line.get("process")) for line in running.log()]
+        assert ("a child ended", "the graph service") in [(line.get("event"), line.get("child")) for line in running.log()]
         assert running.stop() == 0
 
 

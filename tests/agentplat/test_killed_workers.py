@@ -62,7 +62,7 @@ def _lives(everywhere: World, folder: Path, plan: Sequence[Sequence[int]]) -> li
 def publisher(everywhere: World) -> World:
     """A world with the agent whose runs are carried."""
     ana = everywhere.person("acme:ana", "author=acme/platform")
-    everywhere.publish(ana, DEVELOPER, ["paid"], driver={"kind": "scripted", "actions": ACTIONS})
+    everywhere.publish(ana, DEVELOPER, ["paid"], driver={"kind": "scripted", "actions": ACTIONS}, tools=[LOOK, PAY])
     return everywhere
 
 

@@ -156,4 +156,4 @@ def test_a_worker_of_up_that_was_killed_is_started_again_and_takes_runs(running:
     second = worker()
     assert second is not None
     assert second.pid != first.pid
-    assert ("a process ended", "the worker") in [(line.get("event"), line.get("process")) for line in running.log()]
+    assert ("a child ended", "the worker") in [(line.get("event"), line.get("child")) for line in running.log()]

@@ -22,7 +22,7 @@ from agentplat.api.run_models import (
     ToolsOut,
     TurnIn,
 )
-from agentplat.domain.errors import InvalidInput, Unauthenticated, Violation
+from agentplat.domain.errors import Unauthenticated
 from agentplat.usecases.drive_externally import Ticket
 
 router = APIRouter(prefix="/v1", tags=["external"])
@@ -54,7 +54,7 @@ def lease(served: Served, access: Caller) -> LeasedOut | Response:
     if taken is None:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     ticket, held = taken
-    return LeasedOut.given(held, served.run_tokens.sign(ticket), external.lease.lease_s, external.tools(ticket))
+    return LeasedOut.given(held, served.run_tokens.sign(ticket), external.lease.lease_s, external.tools(held))
 
 
 @router.get("/external/run")
@@ -66,7 +66,8 @@ def read_task(served: Served, ticket: Shown) -> TaskOut:
 @router.get("/external/run/tools")
 def list_tools(served: Served, ticket: Shown) -> ToolsOut:
     """The tools that the run may call."""
-    return ToolsOut(tools=[ToolOut.of(spec) for spec in served.use_cases.drive_externally.tools(ticket)])
+    external = served.use_cases.drive_externally
+    return ToolsOut(tools=[ToolOut.of(spec) for spec in external.tools(external.held(ticket))])
 
 
 @router.post("/external/run/heartbeat")
@@ -78,10 +79,7 @@ def heartbeat(served: Served, ticket: Shown) -> LeaseOut:
 @router.post("/external/run/calls")
 def call_tool(served: Served, ticket: Shown, given: CallIn) -> CallOut:
     """Call a tool. A refusal of the tool is an answer like any other."""
-    try:
-        called = served.use_cases.drive_externally.call(ticket, given.call, given.tool, given.arguments)
-    except ValueError as error:
-        raise InvalidInput([Violation(field="arguments", reason=str(error), remedy="send JSON values")]) from error
+    called = served.use_cases.drive_externally.call(ticket, given.call, given.tool, given.arguments)
     return CallOut.of(given.call, called)
 
 

@@ -28,6 +28,7 @@ STATUS_OF: Mapping[type[PlatformError], HTTPStatus] = {
     errors.TrailDamaged: HTTPStatus.INTERNAL_SERVER_ERROR,
     errors.ContentUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ContentDamaged: HTTPStatus.INTERNAL_SERVER_ERROR,
+    errors.RunWaits: HTTPStatus.CONFLICT,
     errors.RunFailed: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.Overloaded: HTTPStatus.TOO_MANY_REQUESTS,

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from agentplat.api.models import Wire
 from agentplat.domain.artifacts import Answer
+from agentplat.domain.calls import CallSoFar
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.labels import texts
 from agentplat.domain.languages import Language
-from agentplat.domain.recovery import PastCall
 from agentplat.domain.runs import Run
 from agentplat.domain.shown_runs import ShownRun, ShownStep
 from agentplat.domain.steps import as_json
@@ -171,7 +171,7 @@ class ToolOut(Wire):
     @classmethod
     def of(cls, spec: ToolSpec) -> Self:
         """The tool on the wire."""
-        return cls(name=spec.name, description=spec.description, parameters=dict(spec.parameters), effect=spec.effect.value)
+        return cls(name=spec.name, description=spec.description, parameters=dict(spec.schema), effect=str(spec.effect))
 
 
 class ToolsOut(Wire):
@@ -192,7 +192,7 @@ class PastCallOut(Wire):
     result: str | None
 
     @classmethod
-    def of(cls, past: PastCall) -> Self:
+    def of(cls, past: CallSoFar) -> Self:
         """The call on the wire."""
         return cls(
             call=past.asked.call,

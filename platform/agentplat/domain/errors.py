@@ -116,6 +116,14 @@ class ContentDamaged(PlatformError):
         super().__init__(f"the content with the digest {digest} is lost or damaged and is not served; tell the operator")
 
 
+class RunWaits(PlatformError):
+    """The run waits for a person or a budget and is held by nobody; whoever drove it stops. It goes on from its trail."""
+
+    def __init__(self, run_id: int, what: str) -> None:
+        self.run_id, self.what = run_id, what
+        super().__init__(f"run {run_id} waits for {what}")
+
+
 class RunFailed(PlatformError):
     """A driver ends its run as failed. reason: for the closing step."""
 

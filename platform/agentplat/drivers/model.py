@@ -138,5 +138,5 @@ def _offered(spec: ToolSpec, hands: Hands) -> Tool[None]:
     async def call(**arguments: Any) -> str:
         return hands.call(spec.name, arguments).text
 
-    schema: Mapping[str, Any] = spec.parameters
+    schema: Mapping[str, Any] = spec.schema
     return Tool.from_schema(call, spec.name, spec.description, dict(schema), sequential=True)

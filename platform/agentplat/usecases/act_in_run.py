@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentplat.content.port import ContentStore
-from agentplat.domain.artifacts import blob_of
-from agentplat.domain.canonical import canonical_json
-from agentplat.domain.errors import Conflict, LeaseLost, RunCancelled
+from agentplat.domain.errors import LeaseLost, RunCancelled
 from agentplat.domain.hands import Called, Turn
-from agentplat.domain.recovery import Past
 from agentplat.domain.runs import Run
 from agentplat.domain.steps import ModelTurn
 from agentplat.domain.times import now_ms
+from agentplat.domain.tools import ToolSpec, surface_of
 from agentplat.store.port import Store
 from agentplat.usecases.call_tool import CallTool
 
@@ -27,22 +25,19 @@ class ActInRun:
     content: ContentStore
     tools: CallTool
 
-    def call(self, run: Run, past: Past, number: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, Called]:
+    def offered(self, manifest: Mapping[str, Any]) -> list[ToolSpec]:
+        """The tools that a run of the version may call, by name; one that declares no effect never runs (A-13)."""
+        installed = self.tools.gate.tools
+        specs = [installed[name].spec for name in sorted(surface_of(manifest)) if name in installed]
+        return [spec for spec in specs if spec.effect is not None]
+
+    def call(self, run: Run, number: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, Called]:
         """The call of this number in the run: made now, or gone on with, or as it was made already.
 
-        past: what the trail tells. Raises Conflict where the trail has another call of this number, RunCancelled, LeaseLost,
-        ContentDamaged, ContentUnavailable, StoreUnavailable, and ValueError for arguments that JSON does not have.
+        Raises RunCancelled, whatever the call of a tool raises, and ContentDamaged.
         """
-        known = past.call(number)
-        if known is not None:
-            digest = blob_of(canonical_json(arguments).encode()).digest
-            if (known.asked.tool, known.asked.arguments.digest) != (tool, digest):
-                raise Conflict(f"call {number} of run {run.id} was made already, with another tool or other arguments")
-        if known is not None and known.result is not None:
-            result = known.result
-        else:
-            self.demand_going_on(run)
-            run, result = self.tools.again(run, known, arguments) if known else self.tools(run, number, tool, arguments)
+        self.demand_going_on(run)
+        run, result = self.tools(run, number, tool, arguments)
         text = result.reason or ""
         if result.content is not None:
             text = self.content.get(result.content).decode()

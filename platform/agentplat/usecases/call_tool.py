@@ -1,94 +1,114 @@
-"""Calling a tool in a run: asked for, ruled on and answered, each a step of the trail (A-12)."""
+"""Calling a tool in a run: asked for, ruled on and answered, each a step of the trail (A-12, R-4).
+
+Two short transactions stand around the call itself. Whoever takes a run over finds in its trail how far a call has come, and calls
+with the same number again: what has its answer is not done again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from agentplat.content.port import ContentStore
+from agentplat.domain.artifacts import Blob, Delivery
+from agentplat.domain.calls import Standing, calls_of
 from agentplat.domain.canonical import canonical_json
-from agentplat.domain.errors import InvalidInput
-from agentplat.domain.labels import Labels, texts
-from agentplat.domain.recovery import PastCall
+from agentplat.domain.errors import InvalidInput, RunFailed, Violation
+from agentplat.domain.labels import join, parse_labels, texts
 from agentplat.domain.runs import Run
-from agentplat.domain.steps import GateRuling, ResultKind, Ruling, ToolCall, ToolResult
+from agentplat.domain.steps import Body, GateRuling, Opening, ResultKind, Ruling, ToolCall, ToolResult
 from agentplat.domain.times import now_ms
-from agentplat.domain.tools import Effect, ToolSpec
-from agentplat.store.port import Store
+from agentplat.domain.tools import Asked, Effect
+from agentplat.store.port import Store, Work
+from agentplat.usecases.judge_call import JudgeCall
+from agentplat.usecases.tool import Tool
 
 CAPABILITY = "capability"
 """The rule that a run calls the tools of its surface and no others."""
 
-UNKNOWN = "what became of this call is unknown, as its worker ended meanwhile; it may have had its effect and is not repeated"
+UNKNOWN = "a worker ended during this call, and whether it took effect is not known; it is not made again"
 """What a call is answered with that may have had an effect and whose result nobody knows (R-4)."""
 
 
-class Tool(Protocol):
-    """What carries a call out."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Allowed:
+    """A call that the Gate has let through, with the run as it is then."""
 
-    @property
-    def spec(self) -> ToolSpec:
-        """How it is offered."""
-
-    def __call__(self, run: Run, arguments: Mapping[str, Any]) -> tuple[str, Labels]:
-        """The result and its labels. Raises InvalidInput where the arguments are not right, which the caller is told."""
+    run: Run
+    tool: Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTool:
-    """Carries tool calls out. tools: by name."""
+    """Carries tool calls out."""
 
     store: Store
     content: ContentStore
-    tools: Mapping[str, Tool] = field(default_factory=dict)
-
-    def surface(self, run: Run) -> list[ToolSpec]:  # noqa: ARG002 - the same for every run as yet
-        """The tools that the run may call, by name."""
-        return [self.tools[name].spec for name in sorted(self.tools)]
+    gate: JudgeCall
 
     def __call__(self, run: Run, call: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, ToolResult]:
         """Call a tool. call: the number of this call in the run, from 1. The run as it is afterwards, and what came of the call.
 
-        Raises LeaseLost, ContentUnavailable, StoreUnavailable, and ValueError for arguments that JSON does not have.
+        Raises RunFailed where the call was another one when it was first made, InvalidInput for arguments that are not JSON,
+        LeaseLost, ContentUnavailable, StoreUnavailable.
         """
-        asked = ToolCall(call=call, tool=tool, arguments=self.content.put(canonical_json(arguments).encode()))
-        found = self.tools.get(tool)
-        if found is None:
-            refused = self._refused(asked)
-            ruling = GateRuling(call=call, ruling=Ruling.BLOCK, rule=CAPABILITY, reason=refused.reason)
-            with self.store.writing() as work:
-                return work.runs.append(run, [asked, ruling, refused], now_ms()), refused
-        # In the trail before the tool begins: whoever takes the run up again must know that it may have begun.
-        ruling = GateRuling(call=call, ruling=Ruling.ALLOW, rule=CAPABILITY)
+        # Durable before the trail names them.
+        kept = self.content.put(_canonical(arguments))
         with self.store.writing() as work:
-            run = work.runs.append(run, [asked, ruling], now_ms())
-        return self._carry_out(run, call, found, arguments)
-
-    def again(self, run: Run, past: PastCall, arguments: Mapping[str, Any]) -> tuple[Run, ToolResult]:
-        """Go on with a call that the trail has no result of: repeat it if it only reads, else say that its result is unknown (R-4).
-
-        Raises as a first call does.
-        """
-        found = self.tools.get(past.asked.tool)
-        if found is not None and (not past.begun or found.spec.effect is Effect.READ):
-            return self._carry_out(run, past.asked.call, found, arguments)
-        unknown = ToolResult(call=past.asked.call, result=ResultKind.FAILED, reason=UNKNOWN)
-        return self._answered(run, unknown if past.begun else self._refused(past.asked))
-
-    def _refused(self, asked: ToolCall) -> ToolResult:
-        return ToolResult(call=asked.call, result=ResultKind.REFUSED, reason=f"this run has no tool {asked.tool!r}")
-
-    def _carry_out(self, run: Run, call: int, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Run, ToolResult]:
-        try:
-            text, labels = tool(run, arguments)
-        except InvalidInput as error:
-            return self._answered(run, ToolResult(call=call, result=ResultKind.FAILED, reason=str(error)))
-        content = self.content.put(text.encode())
-        result = ToolResult(call=call, result=ResultKind.DONE, labels=texts(labels), content=content)
-        return self._answered(run, result, labels)
-
-    def _answered(self, run: Run, result: ToolResult, labels: Labels = frozenset()) -> tuple[Run, ToolResult]:
+            asked = Asked(run=run, call=call, arguments=arguments, delivery=_delivery(work, run))
+            standing = self._so_far(work, asked, tool, kept)
+        if not isinstance(standing, _Allowed):
+            return standing
+        given = standing.tool(asked)
+        content = None if given.data is None else self.content.put(given.data)
+        labels = join(standing.tool.spec.labels, given.labels)
+        result = ToolResult(call=call, result=given.result, labels=texts(labels), content=content, reason=given.reason)
         with self.store.writing() as work:
-            run = work.runs.append(run, [result], now_ms())
-            return work.runs.take_on(run, labels), result
+            return _end(work, standing.run, result)
+
+    def _so_far(self, work: Work, asked: Asked, name: str, kept: Blob) -> _Allowed | tuple[Run, ToolResult]:
+        known = calls_of(work.runs.trail(asked.run.id)).get(asked.call)
+        if known is None:
+            return self._rule(work, asked, name, [ToolCall(call=asked.call, tool=name, arguments=kept)])
+        if (known.asked.tool, known.asked.arguments) != (name, kept):
+            raise RunFailed(f"call {asked.call} of this run was another one when it was first made")
+        if known.result is not None:
+            return asked.run, known.result
+        if known.standing is Standing.ASKED:
+            return self._rule(work, asked, name, [])
+        tool = self.gate.tools.get(name)
+        if tool is not None and tool.spec.effect is Effect.READ:
+            return _Allowed(run=asked.run, tool=tool)
+        return _end(work, asked.run, ToolResult(call=asked.call, result=ResultKind.FAILED, reason=UNKNOWN))
+
+    def _rule(self, work: Work, asked: Asked, name: str, steps: list[Body]) -> _Allowed | tuple[Run, ToolResult]:
+        tool = self.gate.allowed(work, asked.run, name)
+        if tool is not None:
+            # In the trail before the tool begins: whoever takes the run up again must know that it may have begun.
+            ruling = GateRuling(call=asked.call, ruling=Ruling.ALLOW, rule=CAPABILITY)
+            return _Allowed(run=work.runs.append(asked.run, [*steps, ruling], now_ms()), tool=tool)
+        reason = f"this run has no tool {name!r}"
+        ruling = GateRuling(call=asked.call, ruling=Ruling.BLOCK, rule=CAPABILITY, reason=reason)
+        run = work.runs.append(asked.run, [*steps, ruling], now_ms())
+        return _end(work, run, ToolResult(call=asked.call, result=ResultKind.REFUSED, reason=reason))
+
+
+def _end(work: Work, run: Run, result: ToolResult) -> tuple[Run, ToolResult]:
+    """Keep what came of a call, and its labels, which are the run's from now on (A-8)."""
+    run = work.runs.append(run, [result], now_ms())
+    return work.runs.take_on(run, parse_labels(result.labels)), result
+
+
+def _canonical(arguments: Mapping[str, Any]) -> bytes:
+    try:
+        return canonical_json(dict(arguments)).encode()
+    except ValueError:
+        remedy = "send JSON values: no NaN, no lone surrogates, no integers beyond 2**53"
+        raise InvalidInput([Violation(field="arguments", reason="are not JSON", remedy=remedy)]) from None
+
+
+def _delivery(work: Work, run: Run) -> Delivery | None:
+    [first] = work.runs.trail(run.id, size=1)
+    opening = first.read()
+    return opening.delivery if isinstance(opening, Opening) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentplat.content.port import ContentStore
@@ -15,6 +16,7 @@ from agentplat.usecases.deliver_outbox import DeliverOutbox
 from agentplat.usecases.drive_externally import DriveExternally
 from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.identify_caller import IdentifyCaller
+from agentplat.usecases.judge_call import JudgeCall
 from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.list_acts import ListActs
 from agentplat.usecases.list_agents import ListAgents
@@ -30,6 +32,7 @@ from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
 from agentplat.usecases.set_limits import SetLimits
 from agentplat.usecases.show_chain import ShowChain
+from agentplat.usecases.tool import Tool
 from agentplat.usecases.verify_trail import VerifyTrail
 from agentplat.usecases.watch_dispatch import WatchDispatch
 
@@ -91,11 +94,12 @@ class Acting:
     cancel: CancelRun
 
 
-def build_acting(store: Store, content: ContentStore, lease_s: float) -> Acting:
-    """The use cases in a run. lease_s: seconds that one is held without a sign of life."""
+def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[Tool] = ()) -> Acting:
+    """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: those installed."""
+    gate = JudgeCall(tools={tool.spec.name: tool for tool in tools})
     return Acting(
         lease=LeaseRun(store=store, content=content, lease_s=lease_s),
-        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content)),
+        act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=gate)),
         finish=FinishRun(store=store, content=content),
         cancel=CancelRun(store=store),
     )

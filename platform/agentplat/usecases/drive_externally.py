@@ -61,9 +61,9 @@ class DriveExternally:
         """What the run is about, and what was done in it so far. Also raises ContentDamaged, ContentUnavailable."""
         return self.lease.prepare(self._run(ticket))
 
-    def tools(self, ticket: Ticket) -> list[ToolSpec]:
-        """The tools that the run may call."""
-        return self.act.tools.surface(self._run(ticket))
+    def tools(self, held: Held) -> list[ToolSpec]:
+        """The tools that a held run may call."""
+        return self.act.offered(held.manifest)
 
     def heartbeat(self, ticket: Ticket) -> float:
         """Hold the run for another while, and say for how many seconds."""
@@ -75,14 +75,19 @@ class DriveExternally:
     def call(self, ticket: Ticket, number: int, tool: str, arguments: Mapping[str, Any]) -> Called:
         """Make the call of this number in the run, from 1 without gaps; made before, its result is given again.
 
-        Also raises ContentDamaged, ContentUnavailable, and ValueError for arguments that JSON does not have.
+        Also raises RunWaits where the run waits from now on and is to be taken again later, InvalidInput for arguments that are not
+        JSON, ContentDamaged, ContentUnavailable.
         """
         held = self.held(ticket)
         made = len(held.past.calls)
         if number > made + 1:
             raise Conflict(f"the next call of run {ticket.run_id} has number {made + 1}, not {number}")
         with self._one_at_a_time(ticket):
-            return self.act.call(held.run, held.past, number, tool, arguments)[1]
+            try:
+                return self.act.call(held.run, number, tool, arguments)[1]
+            except RunFailed as error:
+                # A worker's driver would have failed by this; a program may have sent it by mistake.
+                raise Conflict(str(error)) from error
 
     def turn(self, ticket: Ticket, number: int, turn: Turn) -> None:
         """Report a model's turn of this number, from 1 without gaps; reported before, it is not put into the trail again."""

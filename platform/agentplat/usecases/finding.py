@@ -41,7 +41,7 @@ def publishable_agent(work: Work, access: Access, ref: Ref) -> Agent:
 
 
 def readable_run(work: Work, access: Access, run_id: int) -> Run:
-    """The run. Raises NotFound where it is not there, or its agent is not readable."""
+    """The run. Raises NotFound where it is not there or its agent is not readable."""
     run = work.runs.find(run_id)
     if run is None or not access.may_read(run.agent.scope):
         raise NotFound

@@ -64,12 +64,11 @@ class LeaseRun:
         fault = verify(run.id, run.steps, run.head, run.ended, trail)
         if fault is not None:
             raise RunFailed(f"its trail is damaged: step {fault.number} {fault.reason}")
-        bodies = [step.read() for step in trail]
-        opening = bodies[0]
+        opening = trail[0].read()
         if version is None or not isinstance(opening, Opening):
             raise AssertionError("a run has a version and begins with its opening step")
         text = None if given is None or given[1] else self.content.get(given[0]).decode()
-        return Held(run=run, manifest=version.content.manifest, opening=opening, input=text, past=past_of(bodies))
+        return Held(run=run, manifest=version.content.manifest, opening=opening, input=text, past=past_of(trail))
 
     def renew(self, run: Run) -> bool:
         """Hold the run for another while; False where it is lost. Raises StoreUnavailable."""

@@ -43,7 +43,7 @@ def served(everywhere: World, tmp_path: Path) -> Iterator[Api]:
 def ana(everywhere: World) -> Access:
     """Whose programs drive the agent's runs."""
     who = everywhere.person("acme:ana", "author=acme/platform")
-    everywhere.publish(who, DEVELOPER, ["paid"], driver={"kind": "external", "queue": "big"}, instructions="Pay.")
+    everywhere.publish(who, DEVELOPER, ["paid"], driver={"kind": "external", "queue": "big"}, tools=[LOOK, PAY])
     return who
 
 
@@ -121,7 +121,7 @@ def test_a_program_takes_a_run_calls_tools_reports_its_turns_and_finishes(
     )
     assert given["manifest"]["spec"]["driver"] == {"kind": "external", "queue": "big"}
     assert (given["calls"], given["turns"], given["labels"]) == ([], 0, ["area:acme/platform"])
-    assert [(tool["name"], tool["effect"]) for tool in given["tools"]] == [(LOOK, "read"), (PAY, "financial")]
+    assert {(LOOK, "read"), (PAY, "write")} <= {(tool["name"], tool["effect"]) for tool in given["tools"]}
     assert program.get("/tools").json()["tools"] == given["tools"]
     turn = {"turn": 1, "model": "own", "content": "I pay.", "tokens_read": 5, "tokens_written": 2}
     assert [program.post("turns", turn).status_code for _ in range(2)] == [204, 204]
@@ -145,7 +145,11 @@ def test_a_call_that_is_sent_twice_is_made_once(served: Api, take: Take, ana: Ac
     first = program.call(1, PAY, n=2)
     assert (first.status_code, program.call(1, PAY, n=2).json()) == (200, first.json())
     assert paid(tmp_path) == 1
-    for number, tool, n, why in ((1, PAY, 3, "other arguments"), (1, LOOK, 2, "another tool"), (3, PAY, 2, "has number 2, not 3")):
+    for number, tool, n, why in (
+        (1, PAY, 3, "was another one"),
+        (1, LOOK, 2, "was another one"),
+        (3, PAY, 2, "has number 2, not 3"),
+    ):
         answer = program.call(number, tool, n=n)
         assert answer.status_code == 409
         assert why in detail(answer)
@@ -194,11 +198,9 @@ def test_a_call_whose_program_died_in_it_is_unknown_and_not_made_again(
 ) -> None:
     take(ana)
     run = stored(served.world.store, run_id)
-    external = served.world.cases.drive_externally
-    cut = acting(served.world.store, folder_content(tmp_path), {})
-    with pytest.raises(ZeroDivisionError):
-        replace(external.act.tools, tools={PAY: _Broken(tally_tools(tmp_path, Fate(0, -1))[PAY])})(run, 1, PAY, {"n": 2})
-    assert cut.act.tools.surface(run) == []
+    broken = _Broken(tally_tools(tmp_path, Fate(0, -1))[PAY])
+    with pytest.raises(SystemExit):
+        acting(served.world.store, folder_content(tmp_path), {PAY: broken}).act.call(run, 1, PAY, {"n": 2})
     fall_silent(served, run_id)
     second = take(ana)
     assert second.given["calls"][0]["result"] is None
@@ -210,11 +212,12 @@ class _Broken:
     """A tool whose process ends when it has had its effect."""
 
     def __init__(self, inner: Any) -> None:
-        self._inner, self.spec = inner, inner.spec
+        self._inner = inner
+        self.spec, self.fault, self.artifact, self.moves = inner.spec, inner.fault, inner.artifact, inner.moves
 
-    def __call__(self, run: Any, arguments: Any) -> Any:
-        self._inner(run, arguments)
-        raise ZeroDivisionError
+    def __call__(self, asked: Any) -> Any:
+        self._inner(asked)
+        raise SystemExit
 
 
 @pytest.mark.promise("R-4")
@@ -251,7 +254,7 @@ def test_a_wrong_answer_is_refused_with_every_fault_and_the_run_goes_on(served: 
     assert program.post("finish", {"summary": "s"}).status_code == 200
 
 
-@pytest.mark.promise("O-5")
+@pytest.mark.promise("O-5", "R-5")
 def test_a_program_is_given_only_runs_whose_agents_its_person_may_publish(served: Api, take: Take, run_id: int) -> None:
     others = {
         "globex:eve": "author=globex",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -27,13 +24,15 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
+from tests.agentplat.chat_server import calls_tool, chat_server
 from tests.agentplat.world import manifest
 
 READ = ToolSpec(
     name="read_artifact",
     description="Gives the content of an artifact.",
-    parameters={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False},
+    schema={"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"], "additionalProperties": False},
     effect=Effect.READ,
+    longest_ms=1_000,
 )
 RUN = Run(
     id=7,
@@ -212,56 +211,9 @@ def test_a_version_whose_model_is_not_named_as_provider_and_model_is_not_publish
         read_manifests(manifest("acme:fixer", driver={"kind": "model", **options}), "test.yaml")
 
 
-class _OpenAi(BaseHTTPRequestHandler):
-    """Speaks as much of the chat protocol as a client needs. The server has: says, asked."""
-
-    def do_POST(self) -> None:
-        server: Any = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        server.asked.append((self.path, self.headers["Authorization"], body))
-        status, message = server.says[len(server.asked) - 1]
-        answer = {
-            "id": "c1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "local-large",
-            "choices": [{"index": 0, "finish_reason": "tool_calls" if "tool_calls" in message else "stop", "message": message}],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16},
-        }
-        data = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the library's
-        """Say nothing on standard error."""
-
-
-@contextmanager
-def chat_server(*says: tuple[int, dict[str, Any]]) -> Iterator[Any]:
-    """A server on this machine that says these things with these statuses."""
-    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), _OpenAi)
-    server.says, server.asked = says, []
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(30)
-
-
-def _calls(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    called = {"id": f"call-{name}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-    return {"role": "assistant", "content": None, "tool_calls": [called]}
-
-
 @pytest.mark.promise("R-5")
 def test_a_model_behind_a_server_that_speaks_the_openai_protocol_drives_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    says = [(200, _calls("read_artifact", {"name": "cause"})), (200, _calls("finish", {"summary": "Mended."}))]
+    says = [(200, calls_tool("read_artifact", {"name": "cause"})), (200, calls_tool("finish", {"summary": "Mended."}))]
     with chat_server(*says) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-operator")
