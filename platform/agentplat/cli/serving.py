@@ -77,7 +77,7 @@ _SERVE = """Answer HTTP requests until SIGTERM or SIGINT, then finish what was a
     Example: agentplat serve --database-url postgresql://agentplat@db/agentplat --graph-target graph:50051
     """
 
-_UP = """Start both services, a worker and a dispatcher on embedded stores in the data folder; make keys and the first admin if need be.
+_UP = """Start both services, a worker and a dispatcher on embedded stores in the data folder, with keys and the first admin.
 
     The first admin's token is written to admin.token in the data folder, which only its owner may read. Each setting is a flag, a
     variable AGENTPLAT_NAME, or a line of the TOML file; the first of these that is there counts.
