@@ -60,11 +60,13 @@ class SqlDeliveries(Deliveries):
 
     @override
     def take(self) -> Run | None:
-        told = sa.exists().where(schema.outcomes.c.source_run_id == schema.runs.c.id).label("told")
+        kept = schema.outcomes.c
+        # Not EXISTS: PostgreSQL would at times read all outcomes into a hash table to answer it for the one run.
+        told = sa.select(kept.id).where(kept.source_run_id == schema.runs.c.id).limit(1).scalar_subquery().label("told")
         # NO KEY: runs that other transactions open meanwhile refer to this one, which must not make either wait for the other.
         held = self._due().add_columns(told).with_for_update(of=schema.runs, skip_locked=True, key_share=True)
         while row := self._connection.execute(held).one_or_none():
-            if not row.told:
+            if row.told is None:
                 return SqlRuns(self._connection).find(row.id)
             # Whoever took the mark away did not take the outcomes: its listeners were fixed when its events left.
             self._mark(row.id)
