@@ -1,4 +1,4 @@
-"""The demonstration behind `make demo`: both processes, a catalogue of agents, a loop, and its warning as two people see it.
+"""The demonstration behind `make demo`: a catalogue of agents, a loop, its warning as two people see it, and the loop at work.
 
 Set DEMO_EXIT=1 to end when everything was shown; otherwise the platform goes on answering until Ctrl-C.
 """
@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +22,10 @@ from urllib.parse import quote
 import httpx
 
 CATALOGUE = Path(__file__).parent / "catalogue"
-DEVELOPER = "acme/platform:developer"
+DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 STOP_S = 60
+CHAIN_S = 300
+"""Longest wait for a chain to come to its end, on a machine that does other things too."""
 
 
 def heading(text: str) -> None:
@@ -69,15 +73,48 @@ def person(folder: Path, ref: str, role: str, scope: str) -> Path:
     return file
 
 
+def get(server: str, token_file: Path, path: str, **query: str) -> Any:
+    """What the server answers to the token's owner."""
+    headers = {"Authorization": f"Bearer {token_file.read_text(encoding='utf-8').strip()}"}
+    answer = httpx.get(f"{server}{path}", params=query, headers=headers, timeout=STOP_S)
+    answer.raise_for_status()
+    return answer.json()
+
+
 def show_report(server: str, token_file: Path, version: int, language: str) -> None:
     """Print the report of a version as the token's owner sees it."""
-    answer = httpx.get(
-        f"{server}/v1/agents/{quote(DEVELOPER, safe='')}/versions/{version}/report",
-        params={"language": language},
-        headers={"Authorization": f"Bearer {token_file.read_text(encoding='utf-8').strip()}"},
-    )
-    answer.raise_for_status()
-    print(answer.json()["text"], flush=True)
+    path = f"/v1/agents/{quote(DEVELOPER, safe='')}/versions/{version}/report"
+    print(get(server, token_file, path, language=language)["text"], flush=True)
+
+
+def ended_chain(server: str, token_file: Path, run: int) -> dict[str, Any]:
+    """The chain of a run, once every run of it has ended and its events have left or were withheld."""
+    end, pause = time.monotonic() + CHAIN_S, threading.Event()
+    while True:
+        chain: dict[str, Any] = get(server, token_file, f"/v1/chains/{run}")
+        if all(one["state"] == "finished" and one["outcomes"] for one in chain["runs"]):
+            return chain
+        if time.monotonic() > end:
+            sys.exit(f"the chain of run {run} did not come to its end within {CHAIN_S} s")
+        pause.wait(0.2)
+
+
+def show_loop_at_work(server: str, publisher: Path, reader: Path, admin: Path) -> None:
+    """Let the loop run until the chain stops it, and show what its last run says, to two people."""
+    asked = ("--server", server, "--token-file")
+    heading("The loop at work: somebody opens a run of the developer, and each event starts the next")
+    told = agentplat("run", "open", DEVELOPER, *asked, str(publisher))
+    chain = ended_chain(server, admin, int(told.split()[1]))
+    for hop in range(chain["limits"]["hops"] + 1):
+        agents = [one["agent"].partition(":")[2] for one in chain["runs"] if one["hop"] == hop]
+        print(f"hop {hop}: {', '.join(f'{agents.count(name)} × {name}' for name in sorted(set(agents)))}", flush=True)
+    at_limit = {one["run"] for one in chain["runs"] if one["agent"] == DEVELOPER}
+    last = next(stop["run"] for stop in chain["stops"] if stop["run"] in at_limit and stop["loop"] == [DEVELOPER, REVIEWER])
+    heading("The trail of a run at the last hop: it executed, and its closing step says what was withheld and why")
+    for token in (publisher, reader):
+        agentplat("trail", "show", str(last), *asked, str(token))
+    heading("Proof that every finished run was handled")
+    agentplat("dispatch", "reconcile", *asked, str(admin))
 
 
 def show(folder: Path, ready: dict[str, Any]) -> None:
@@ -106,6 +143,7 @@ def show(folder: Path, ready: dict[str, Any]) -> None:
     for language, words in (("en", "English"), ("pt", "Portuguese"), ("he", "Hebrew")):
         heading(f"The same report for a reader of acme/platform alone, in {words}")
         show_report(server, reader, 2, language)
+    show_loop_at_work(server, publisher, reader, Path(ready["token_file"]))
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import governing, people, publishing, runs, serving
+from agentplat.cli import dispatching, governing, people, publishing, runs, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -33,6 +33,9 @@ _NOT_FOR_UP = frozenset(
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
     "database_url", "content", "content_endpoint", "run_lease_s", "runs_at_once", "poll_interval_s", "drain_timeout_s",
     "log_level", "log_format",
+}  # fmt: skip
+_NOT_FOR_DISPATCHER = frozenset(FIELDS) - {
+    "database_url", "retry_first_s", "retry_longest_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
 }  # fmt: skip
 """Settings that would be without effect, and so are no flags of the command."""
 
@@ -53,6 +56,12 @@ def _run_worker(flags: Mapping[str, str], config: Path | None, announce: Callabl
     from agentplat.running import run_worker  # noqa: PLC0415
 
     run_worker(flags, config, announce)
+
+
+def _run_dispatcher(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
+    from agentplat.running import run_dispatcher  # noqa: PLC0415
+
+    run_dispatcher(flags, config, announce)
 
 
 def _migrate(flags: Mapping[str, str], config: Path | None) -> str:
@@ -99,18 +108,19 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    serving.register(
-        app,
-        serving.Commands(
-            serve=_run_server,
-            serve_flags=_flags(_NOT_FOR_SERVE),
-            up=_run_both,
-            up_flags=_flags(_NOT_FOR_UP),
-            migrate=_migrate,
-            work=_run_worker,
-            work_flags=_flags(_NOT_FOR_WORKER),
-        ),
+    commands = serving.Commands(
+        serve=_run_server,
+        serve_flags=_flags(_NOT_FOR_SERVE),
+        up=_run_both,
+        up_flags=_flags(_NOT_FOR_UP),
+        migrate=_migrate,
+        work=_run_worker,
+        work_flags=_flags(_NOT_FOR_WORKER),
+        dispatch=_run_dispatcher,
+        dispatch_flags=_flags(_NOT_FOR_DISPATCHER),
     )
+    serving.register(app, commands)
+    dispatching.register(app, serving.dispatch_command(commands), _connect)
     publishing.register(app, _connect)
     governing.register(app, _connect)
     runs.register(app, _connect)

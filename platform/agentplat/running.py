@@ -26,6 +26,7 @@ from agentplat.cli.people import Desk
 from agentplat.cli.serving import Ready
 from agentplat.content.opening import open_content
 from agentplat.courier import Courier
+from agentplat.dispatcher import Dispatcher
 from agentplat.domain.errors import ChildFailed, InvalidInput, Violation
 from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
@@ -40,6 +41,7 @@ from agentplat.store.sql import open_store
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
+from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
 from agentplat.usecases.tool import Tool
@@ -106,6 +108,7 @@ def _telemetry(settings: Settings, store: Store) -> Iterator[tuple[Telemetry, st
             stack.callback(tracing.shutdown)
         telemetry = Telemetry(tracing)
         telemetry.watch_outbox(store)
+        telemetry.watch_dispatch(store)
         if settings.metrics_listen is None:
             yield telemetry, None
             return
@@ -202,14 +205,19 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
             "signing_key": home.signing_key,
             "graph_target": address,
         }
+        dispatcher = Supervisor("the dispatcher", lambda _: _dispatcher_command(settings, home))
+        stack.callback(dispatcher.stop, settings.drain_timeout_s + 1)
+        dispatcher.begin()
         server, ready = stack.enter_context(answering(settings.model_copy(update=own)))
         worker = Supervisor("the worker", lambda _: _worker_command(settings, home))
         stack.callback(worker.stop, settings.drain_timeout_s + 1)
         worker.start(WORKER_START_S)
+        dispatcher.wait(WORKER_START_S)
         announce(replace(ready, token_file=str(home.token_file)))
-        while not stop.wait(_WATCH_S) and server.alive and not graph.failed and not worker.failed:
+        children = (graph, worker, dispatcher)
+        while not stop.wait(_WATCH_S) and server.alive and not any(child.failed for child in children):
             pass
-        for child in (graph, worker):
+        for child in children:
             if child.failed:
                 raise ChildFailed(f"{child.name} ended again and again; its own messages above say why")
 
@@ -252,7 +260,52 @@ def run_worker(flags: Mapping[str, str], config: Path | None, announce: Callable
     stop = _told_to_stop()
     with working(settings):
         announce()
-        stop.wait()
+        # With an end: a signal that comes just before a wait begins does not wake it.
+        while not stop.wait(_WATCH_S):
+            pass
+
+
+@contextmanager
+def dispatching(settings: Settings) -> Iterator[Dispatcher]:
+    """A dispatcher that works until the block ends, then finishes the run under way.
+
+    Raises InvalidInput, StoreUnavailable, SchemaOutdated.
+    """
+    store = open_store(settings.database_url)
+    with ExitStack() as stack:
+        stack.callback(store.close)
+        store.check()
+        dispatcher = Dispatcher(DispatchEvents(store=store, backoff=_backoff(settings)), settings.poll_interval_s)
+        dispatcher.start()
+        stack.callback(dispatcher.stop, settings.drain_timeout_s)
+        yield dispatcher
+
+
+def run_dispatcher(flags: Mapping[str, str], config: Path | None, announce: Callable[[], None]) -> None:
+    """Dispatch until SIGTERM or SIGINT. Raises InvalidInput, StoreUnavailable, SchemaOutdated."""
+    settings = load(flags, config)
+    configure_logging(settings.log_level, settings.log_format)
+    stop = _told_to_stop()
+    with dispatching(settings):
+        announce()
+        # With an end: a signal that comes just before a wait begins does not wake it.
+        while not stop.wait(_WATCH_S):
+            pass
+
+
+def _dispatcher_command(settings: Settings, home: Home) -> list[str]:
+    """The dispatcher's command line."""
+    flags = {
+        "database-url": home.database_url,
+        "retry-first-s": settings.retry_first_s,
+        "retry-longest-s": settings.retry_longest_s,
+        "poll-interval-s": settings.poll_interval_s,
+        "drain-timeout-s": settings.drain_timeout_s,
+        "log-level": settings.log_level,
+        "log-format": settings.log_format,
+        "format": "json",
+    }
+    return [sys.executable, "-m", "agentplat", "dispatch", "run", *_as_arguments(flags)]
 
 
 def _worker_command(settings: Settings, home: Home) -> list[str]:

@@ -22,7 +22,9 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from agentplat.domain.deliveries import Backlog
 from agentplat.domain.errors import StoreUnavailable
+from agentplat.domain.scopes import INSTALLATION
 from agentplat.store.port import Store
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -89,6 +91,21 @@ class Telemetry:
 
         waiting.set_function(lambda: size(0))
         aside.set_function(lambda: size(1))
+
+    def watch_dispatch(self, store: Store) -> None:
+        """Let the metrics tell how many finished runs wait for their dispatch and how many are set aside."""
+        waiting = Gauge("agentplat_dispatch_waiting", "Finished runs whose events did not leave yet.", registry=self.registry)
+        aside = Gauge("agentplat_dispatch_set_aside", "Finished runs that could not be dispatched.", registry=self.registry)
+
+        def backlog() -> Backlog | None:
+            try:
+                with store.reading() as work:
+                    return work.deliveries.backlog([INSTALLATION])
+            except StoreUnavailable:
+                return None
+
+        waiting.set_function(lambda: float("nan") if (found := backlog()) is None else float(found.waiting))
+        aside.set_function(lambda: float("nan") if (found := backlog()) is None else float(found.set_aside))
 
     def serve_metrics(self, host: str, port: int) -> WSGIServer:
         """Let Prometheus read the metrics at http://host:port/metrics. `shutdown` and `server_close` end it."""

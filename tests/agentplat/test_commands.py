@@ -32,6 +32,8 @@ COMMANDS = [
     ["up"], ["serve"], ["worker"], ["migrate"], ["publish"], ["preview"], ["retire"], ["pause"], ["resume"], ["schema"],
     ["approval", "list"], ["approval", "show"], ["approval", "grant"], ["approval", "refuse"],
     ["budget", "show"], ["budget", "set"], ["budget", "resume"], ["declassify"], ["erase"],
+    ["dispatch", "run"], ["dispatch", "status"], ["dispatch", "reconcile"], ["dispatch", "resume"], ["dispatch", "chain"],
+    ["dispatch", "limits"],
     ["run", "open"], ["run", "list"], ["run", "show"], ["run", "cancel"], ["trail", "show"], ["trail", "verify"],
     ["trail", "export"],
     ["user", "add"], ["user", "grant"], ["user", "revoke"], ["user", "list"], ["user", "token"], ["user", "revoke-token"],
@@ -238,6 +240,21 @@ def _child(running: Server, module: str) -> psutil.Process:
     """The child of `up` that runs this module; there must be one."""
     [found] = [child for child in psutil.Process(running.process.pid).children() if module in child.cmdline()]
     return found
+
+
+@pytest.mark.promise("R-13")
+def test_a_dispatcher_that_was_killed_is_started_again(tmp_path: Path) -> None:
+    with up(tmp_path) as running:
+        child = _child(running, "dispatch")
+        os.kill(child.pid, signal.SIGKILL)
+
+        def replaced() -> bool:
+            events = [(line.get("event"), line.get("child")) for line in running.log()]
+            return events.count(("a child is ready", "the dispatcher")) == 2
+
+        wait_until(replaced, "another dispatcher is ready")
+        assert _child(running, "dispatch").pid != child.pid
+        assert running.stop() == 0
 
 
 @pytest.mark.promise("P-6")

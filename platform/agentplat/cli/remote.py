@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -53,17 +52,18 @@ class Remote:
 
     def get(self, path: str, **query: str | int | None) -> Any:
         """The answer to a GET. Raises ServerSilent, ServerRefused."""
-        return self._ask("GET", path, None, query)
+        return self.ask("GET", path, None, **query)
 
     def post(self, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
         """The answer to a POST. Raises ServerSilent, ServerRefused."""
-        return self._ask("POST", path, body, query)
+        return self.ask("POST", path, body, **query)
 
     def put(self, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
         """The answer to a PUT. Raises ServerSilent, ServerRefused."""
-        return self._ask("PUT", path, body, query)
+        return self.ask("PUT", path, body, **query)
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None, query: Mapping[str, str | int | None]) -> Any:
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None, **query: str | int | None) -> Any:
+        """The answer to a request of this method. Raises ServerSilent, ServerRefused."""
         asked = {name: value for name, value in query.items() if value is not None}
         try:
             answer = self._client.request(method, path, json=body, params=asked)

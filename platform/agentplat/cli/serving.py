@@ -66,6 +66,8 @@ class Commands:
     migrate: Migrate
     work: Work
     work_flags: list[Flag]
+    dispatch: Work
+    dispatch_flags: list[Flag]
 
 
 _SERVE = """Answer HTTP requests until SIGTERM or SIGINT, then finish what was accepted. The graph service runs elsewhere.
@@ -75,7 +77,7 @@ _SERVE = """Answer HTTP requests until SIGTERM or SIGINT, then finish what was a
     Example: agentplat serve --database-url postgresql://agentplat@db/agentplat --graph-target graph:50051
     """
 
-_UP = """Start both processes on embedded stores in the data folder, and make keys and the first admin if there are none.
+_UP = """Start both services, a worker and a dispatcher on embedded stores in the data folder, with keys and the first admin.
 
     The first admin's token is written to admin.token in the data folder, which only its owner may read. Each setting is a flag, a
     variable AGENTPLAT_NAME, or a line of the TOML file; the first of these that is there counts.
@@ -88,6 +90,14 @@ _WORKER = """Carry runs to their end until SIGTERM or SIGINT, then finish the on
     Each setting is a flag, a variable AGENTPLAT_NAME, or a line of the TOML file; the first of these that is there counts.
 
     Example: agentplat worker --database-url postgresql://agentplat@db/agentplat --content /srv/content
+    """
+
+
+_DISPATCHER = """Publish the events of finished runs until SIGTERM or SIGINT. Start one or more; they share the work.
+
+    Each setting is a flag, a variable AGENTPLAT_NAME, or a line of the TOML file; the first of these that is there counts.
+
+    Example: agentplat dispatch run --database-url postgresql://agentplat@db/agentplat
     """
 
 
@@ -107,8 +117,12 @@ def _serving(run: Run) -> Start:
     return lambda given, config, form: run(given, config, lambda ready: print(ready.line(form), flush=True))
 
 
-def _working(work: Work) -> Start:
-    return lambda given, config, form: work(given, config, lambda: show({"ready": True}, "agentplat takes runs", form))
+def _working(work: Work, told: str) -> Start:
+    return lambda given, config, form: work(given, config, lambda: print(_ready_line(told, form), flush=True))
+
+
+def _ready_line(told: str, form: Format) -> str:
+    return json.dumps({"ready": True}) if form is Format.JSON else told
 
 
 def _with_flags(name: str, doc: str, flags: list[Flag], start: Start) -> Callable[..., None]:
@@ -130,11 +144,16 @@ def _with_flags(name: str, doc: str, flags: list[Flag], start: Start) -> Callabl
     return command
 
 
+def dispatch_command(commands: Commands) -> Callable[..., None]:
+    """The command that dispatches."""
+    return _with_flags("run", _DISPATCHER, commands.dispatch_flags, _working(commands.dispatch, "agentplat dispatches runs"))
+
+
 def register(app: typer.Typer, commands: Commands) -> None:
     """Add the commands to an app."""
     app.command("up")(_with_flags("up", _UP, commands.up_flags, _serving(commands.up)))
     app.command("serve")(_with_flags("serve", _SERVE, commands.serve_flags, _serving(commands.serve)))
-    app.command("worker")(_with_flags("worker", _WORKER, commands.work_flags, _working(commands.work)))
+    app.command("worker")(_with_flags("worker", _WORKER, commands.work_flags, _working(commands.work, "agentplat takes runs")))
 
     @app.command()
     def migrate(

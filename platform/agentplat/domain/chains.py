@@ -5,7 +5,7 @@ The limits are kept in the database alone, so that every worker goes by the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -103,6 +103,21 @@ def withheld(position: Position | None, limits: ChainLimits) -> Withheld | None:
     if position is None:
         return ChainUnknown()
     return AtHopLimit(chain=position.chain, limit=limits.hops) if position.hop >= limits.hops else None
+
+
+def loop_within(way: Sequence[int]) -> slice | None:
+    """Where on a way of agents a loop lies: the shortest one, of equally short ones the last; None where no agent comes twice.
+
+    The slice has each agent of the loop once; the one it begins with follows it again.
+    """
+    latest: dict[int, int] = {}
+    found: slice | None = None
+    for i, agent in enumerate(way):
+        start = latest.get(agent)
+        if start is not None and (found is None or i - start <= found.stop - found.start):
+            found = slice(start, i)
+        latest[agent] = i
+    return found
 
 
 class OutcomeKind(StrEnum):

@@ -54,6 +54,9 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "closing.failed": "Failed: {reason}",
         "closing.cancelled": "Cancelled",
         "closing.cancelled_by": "Cancelled by {by}",
+        "went_round.yes": "{text}; the chain went round {loop}, which was warned about when it was published",
+        "went_round.no": "{text}; the chain went round {loop}, which nobody was warned about when it was published",
+        "went_round.unknown": "{text}; the chain went round {loop}; whether that was warned about at publishing is not known",
         "dropped": "{text}; not published under a name that is built in: {dropped}",
         "intact": "The trail of run {run} is as it was written; steps: {steps}",
         "fault": "The trail of run {run} is damaged at step {number}: {fault}",
@@ -111,6 +114,9 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "closing.failed": "Falhou: {reason}",
         "closing.cancelled": "Cancelada",
         "closing.cancelled_by": "Cancelada por {by}",
+        "went_round.yes": "{text}; a cadeia deu a volta {loop}, da qual houve aviso na publicação",
+        "went_round.no": "{text}; a cadeia deu a volta {loop}, da qual não houve aviso na publicação",
+        "went_round.unknown": "{text}; a cadeia deu a volta {loop}; não se sabe se houve aviso na publicação",
         "dropped": "{text}; não publicado sob um nome embutido: {dropped}",
         "intact": "A trilha da run {run} está como foi escrita; passos: {steps}",
         "fault": "A trilha da run {run} está danificada no passo {number}: {fault}",
@@ -168,6 +174,9 @@ RUN_SENTENCES: Mapping[Language, Mapping[str, str]] = {
         "closing.failed": "נכשלה: {reason}",
         "closing.cancelled": "בוטלה",
         "closing.cancelled_by": "בוטלה על ידי {by}",
+        "went_round.yes": "{text}; השרשרת סבבה במעגל {loop}, ועל כך ניתנה אזהרה בעת הפרסום",
+        "went_round.no": "{text}; השרשרת סבבה במעגל {loop}, ולא ניתנה על כך אזהרה בעת הפרסום",
+        "went_round.unknown": "{text}; השרשרת סבבה במעגל {loop}; לא ידוע אם ניתנה על כך אזהרה בעת הפרסום",
         "dropped": "{text}; לא פורסם תחת שם מובנה: {dropped}",
         "intact": "היומן של הרצה {run} הוא כפי שנכתב; צעדים: {steps}",
         "fault": "היומן של הרצה {run} פגום בצעד {number}: {fault}",
@@ -207,6 +216,9 @@ def step_text(kind: str, body: Mapping[str, Any], hidden: tuple[str, ...], langu
         events = ", ".join(withheld.get("events", ())) or listed.get("published", words["nothing"])
         values |= {"events": events, "limit": withheld.get("limit"), "chain": _run(withheld.get("chain"), words)}
     text = say(what, language, **values)
+    if kind == "closing" and (loop := (body.get("withheld") or {}).get("loop")):
+        path = " → ".join(name or words["no_agent"] for name in (*loop["agents"], loop["agents"][0]))
+        text = words[f"went_round.{loop['warned']}"].format(text=text, loop=set_off(path, language))
     dropped = body.get("dropped")
     return words["dropped"].format(text=text, dropped=set_off(", ".join(dropped), language)) if dropped else text
 

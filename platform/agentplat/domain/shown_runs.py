@@ -42,6 +42,7 @@ class ShownStep:
 
 _NAMES = ("opener", "on_behalf_of", "by", "source_agent")
 _RUNS = ("source_run", "chain")
+_LISTED = "agents"
 
 
 def runs_named(trail: Iterable[Step]) -> set[int]:
@@ -91,6 +92,10 @@ def _cut(value: Any, may_name: Callable[[str], bool], may_tell: Callable[[int], 
         return value
     found: dict[str, Any] = {}
     for key, inner in value.items():
+        if key == _LISTED:
+            found[key] = [text if may_name(text) else None for text in inner]
+            hidden += [key] if None in found[key] else []
+            continue
         open_to_reader = (key not in _NAMES or may_name(inner)) and (key not in _RUNS or may_tell(inner))
         found[key] = _cut(inner, may_name, may_tell, hidden) if open_to_reader else None
         hidden += [] if open_to_reader else [key]

@@ -210,14 +210,34 @@ class WithheldWhy(StrEnum):
     CHAIN_UNKNOWN = "chain_unknown"
 
 
+class Warned(StrEnum):
+    """Whether a loop was warned about when a version of it was published; unknown where not every loop could be looked for."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WentRound:
+    """The loop that a chain went round. agents: references as text, in the order they ran; the first one follows the last."""
+
+    agents: tuple[str, ...]
+    warned: Warned
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithheldEvents:
-    """Events that were not published. chain: the hop-0 run, limit: the last hop; both None where the chain is unknown."""
+    """Events that were not published. chain: the hop-0 run, limit: the last hop; both None where the chain is unknown.
+
+    loop: what the chain went round until it came to the limit, where it did (R-18).
+    """
 
     events: tuple[str, ...]
     why: WithheldWhy
     chain: int | None = None
     limit: int | None = None
+    loop: WentRound | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

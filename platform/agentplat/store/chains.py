@@ -25,11 +25,21 @@ class SqlChains(Chains):
         return ChainLimits(hops=row.chain_hops, runs=row.chain_runs)
 
     @override
+    def set_limits(self, limits: ChainLimits) -> None:
+        row = schema.platform_limits.update().values(chain_hops=limits.hops, chain_runs=limits.runs)
+        self._connection.execute(row)
+
+    @override
     def take(self, chain: int, most: int) -> bool:
+        # Counting in the chain's row, and not in the runs, lets no two who open a run at once both take the last place.
+        if self._count_one_more(chain, most):
+            return True
+        # The row is there unless an older worker opened the chain.
+        self._connection.execute(insert(self._connection, schema.chains).values(run_id=chain).on_conflict_do_nothing())
+        return self._count_one_more(chain, most)
+
+    def _count_one_more(self, chain: int, most: int) -> bool:
         chains = schema.chains
-        # The row is there unless an older worker opened the chain. Counting in it, and not in the runs, lets no two who open a
-        # run at once both take the last place.
-        self._connection.execute(insert(self._connection, chains).values(run_id=chain).on_conflict_do_nothing())
         free = sa.and_(chains.c.run_id == chain, chains.c.runs < most)
         return self._connection.execute(chains.update().where(free).values(runs=chains.c.runs + 1)).rowcount == 1
 

@@ -17,6 +17,7 @@ from agentplat.domain.approvals import Approval
 from agentplat.domain.artifacts import Artifact, Blob, Declassification
 from agentplat.domain.budgets import Budget, Holder, Unit
 from agentplat.domain.chains import ChainLimits
+from agentplat.domain.deliveries import Backlog, NewOutcome, Outcome, Reconciliation, SetAside
 from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
 from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
@@ -61,6 +62,9 @@ class Registry(Protocol):
 
     def paused_among(self, refs: Collection[Ref]) -> set[Ref]:
         """Those of the agents that are paused."""
+
+    def listeners(self, event: str) -> list[Agent]:
+        """Agents whose published version the event starts, by scope, then name."""
 
     def sources(self, events: Collection[str], scopes: Collection[str]) -> list[Source]:
         """Published agents of these scopes and below that emit one of the events, by event, then scope, then name."""
@@ -180,6 +184,9 @@ class Runs(Protocol):
 
     def delivered(self, source_run_id: int, event: str, agent_id: int) -> Run | None:
         """The run that this delivery opened."""
+
+    def of_chain(self, chain: int, size: int) -> list[Run]:
+        """The first runs of a chain, its hop 0 among them, by id."""
 
     def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
         """Runs of agents of these scopes and below with an id under `before`, newest first."""
@@ -320,11 +327,58 @@ class Chains(Protocol):
     def limits(self) -> ChainLimits:
         """The limits in force, which are kept here and nowhere else (R-7)."""
 
+    def set_limits(self, limits: ChainLimits) -> None:
+        """Set the limits for every worker."""
+
     def take(self, chain: int, most: int) -> bool:
         """Count one more run of a chain, unless it has `most` already (R-12). Undone with the transaction."""
 
     def size(self, chain: int) -> int:
         """How many runs of a chain were counted, its hop 0 included."""
+
+
+class Deliveries(Protocol):
+    """Finished runs on their way to their listeners, and what became of each delivery."""
+
+    def due(self) -> bool:
+        """Whether `take` would find a run just now."""
+
+    def take(self) -> Run | None:
+        """The finished run that has waited longest for its dispatch and that nobody else holds, held until the transaction ends.
+
+        None where there is none. A run that failed before is passed over until its wait is over, one that was set aside always. One
+        whose outcomes are stored already is marked and passed over too.
+        """
+
+    def opened(self, source_run_id: int) -> dict[tuple[str, int], int]:
+        """The runs that deliveries of a run have opened, whoever made them: ids by event and listener."""
+
+    def settle(self, run_id: int, outcomes: Sequence[NewOutcome]) -> None:
+        """Store what became of every delivery of a held run, at least one, and mark the run as dispatched."""
+
+    def fail(self, run_id: int) -> int | None:
+        """Count an attempt that failed, and how many there were; None where the run was dispatched or set aside meanwhile."""
+
+    def postpone(self, run_id: int, wait_s: float) -> None:
+        """Pass the run over for so many seconds."""
+
+    def put_aside(self, run_id: int, reason: str) -> None:
+        """Pass the run over until somebody resumes it."""
+
+    def resume(self, run_id: int) -> bool:
+        """Let a run that was set aside be tried again; False where it is not set aside."""
+
+    def outcomes(self, run_ids: Collection[int]) -> list[Outcome]:
+        """What became of the deliveries of these runs, by run, then in their order."""
+
+    def backlog(self, scopes: Collection[str]) -> Backlog:
+        """What waits of runs of agents of these scopes and below."""
+
+    def set_aside(self, scopes: Collection[str], after: int, size: int) -> list[SetAside]:
+        """Runs that were set aside, by id, from behind `after`."""
+
+    def reconcile(self, scopes: Collection[str], since: int, until: int) -> Reconciliation:
+        """The account over the runs that finished from `since` until just before `until`."""
 
 
 class Work(Protocol):
@@ -365,6 +419,10 @@ class Work(Protocol):
     @property
     def chains(self) -> Chains:
         """Limits and sizes of chains."""
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """What becomes of finished runs."""
 
 
 class Store(Protocol):

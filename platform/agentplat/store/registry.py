@@ -174,6 +174,15 @@ class SqlRegistry(Registry):
         return {Ref(row.scope, row.name) for row in self._connection.execute(query)}
 
     @override
+    def listeners(self, event: str) -> list[Agent]:
+        agents, triggers, published = schema.agents.c, schema.triggers.c, schema.published.c
+        current = sa.and_(published.agent_id == triggers.agent_id, published.number == triggers.number)
+        joined = schema.triggers.join(schema.published, current).join(schema.agents, agents.id == triggers.agent_id)
+        columns = (agents.id, agents.scope, agents.name, agents.paused, published.number.label("current"))
+        found: sa.Select[Any] = sa.select(*columns).select_from(joined).where(triggers.event == event)
+        return [_agent(row) for row in self._connection.execute(found.order_by(agents.scope, agents.name))]
+
+    @override
     def sources(self, events: Collection[str], scopes: Collection[str]) -> list[Source]:
         agents, emissions, published = schema.agents.c, schema.emissions.c, schema.published.c
         current = sa.and_(published.agent_id == emissions.agent_id, published.number == emissions.number)

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from agentplat.domain.access import Person
 from agentplat.domain.artifacts import Blob
-from agentplat.domain.chains import OpenedBy, Position
+from agentplat.domain.chains import OpenedBy
 from agentplat.domain.errors import LeaseLost, TrailDamaged
 from agentplat.domain.labels import Labels, join, parse_labels, texts
 from agentplat.domain.runs import ENDED, DriverKind, NewRun, Run, RunState, WaitingFor
@@ -127,20 +127,22 @@ class SqlRuns(Runs):
             "event": None if new.delivery is None else new.delivery.event,
             "opened_at": at,
         }
-        added = insert(self._connection, runs).values(values).on_conflict_do_nothing().returning(runs.c.id)
-        run_id = self._connection.execute(added).scalar_one_or_none()
-        if run_id is None:
+        if new.position is not None:
+            values |= {"hop": new.position.hop, "chain_id": new.position.chain}
+        name = (sa.literal(new.agent.ref.scope).label("scope"), sa.literal(new.agent.ref.name).label("name"))
+        added = insert(self._connection, runs).values(values).on_conflict_do_nothing().returning(*runs.c, *name)
+        row = self._connection.execute(added).one_or_none()
+        if row is None:
             return None
-        place = new.position or Position(hop=0, chain=run_id)
-        self._connection.execute(runs.update().where(runs.c.id == run_id).values(hop=place.hop, chain_id=place.chain))
+        run = _run(row, new.labels)
         if new.position is None:
-            self._connection.execute(schema.chains.insert().values(run_id=run_id))
+            self._connection.execute(runs.update().where(runs.c.id == run.id).values(hop=0, chain_id=run.id))
+            self._connection.execute(schema.chains.insert().values(run_id=run.id))
+            run = replace(run, hop=0, chain=run.id)
         if new.input is not None:
             kept = {"ref": new.input.ref, "digest": new.input.digest, "size": new.input.size}
-            self._connection.execute(schema.run_inputs.insert().values(run_id=run_id, **kept))
-        self._add_labels(run_id, new.labels)
-        run = self._one(self._select().where(runs.c.id == run_id))
-        assert run is not None  # it was stored just now
+            self._connection.execute(schema.run_inputs.insert().values(run_id=run.id, **kept))
+        self._add_labels(run.id, new.labels)
         return self._change(run, [_opening(run, new)], at)
 
     @override
@@ -156,9 +158,18 @@ class SqlRuns(Runs):
     def page(self, scopes: Collection[str], before: int | None, size: int) -> list[Run]:
         run_id = schema.runs.c.id
         wanted = sa.and_(below(agents.c.scope, scopes), sa.true() if before is None else run_id < before)
-        rows = self._connection.execute(self._select().where(wanted).order_by(run_id.desc()).limit(size)).all()
+        return self._all(self._select().where(wanted).order_by(run_id.desc()).limit(size))
+
+    def _all(self, query: sa.Select[Any]) -> list[Run]:
+        rows = self._connection.execute(query).all()
         labels = self._labels([row.id for row in rows])
         return [_run(row, labels[row.id]) for row in rows]
+
+    @override
+    def of_chain(self, chain: int, size: int) -> list[Run]:
+        runs = schema.runs.c
+        # A hop-0 run that an older worker opened does not say that it begins a chain.
+        return self._all(self._select().where(sa.or_(runs.chain_id == chain, runs.id == chain)).order_by(runs.id).limit(size))
 
     @override
     def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:

@@ -105,6 +105,18 @@ emissions = sa.Table(
     sa.Index(None, "event"),
 )
 
+# Which events start a version, row by row, so that the listeners of an event are found without reading manifests. The database
+# fills it from the declaration by a trigger, as older software publishes versions too.
+triggers = sa.Table(
+    "triggers",
+    metadata,
+    sa.Column("agent_id", ID, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("event", NAME, primary_key=True),
+    sa.ForeignKeyConstraint(["agent_id", "number"], ["versions.agent_id", "versions.number"]),
+    sa.Index(None, "event"),
+)
+
 # A row for every agent that is not retired; the primary key is why an agent has at most one published version (P-3).
 published = sa.Table(
     "published",

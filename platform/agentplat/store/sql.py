@@ -15,6 +15,7 @@ from agentplat.store.approvals import SqlApprovals
 from agentplat.store.artifacts import SqlArtifacts
 from agentplat.store.budgets import SqlBudgets
 from agentplat.store.chains import SqlChains
+from agentplat.store.deliveries import SqlDeliveries
 from agentplat.store.engine import WRITES, open_engine
 from agentplat.store.migrating import schema_is_current
 from agentplat.store.outbox import SqlOutbox
@@ -74,6 +75,11 @@ class SqlWork(Work):
     @override
     def chains(self) -> SqlChains:
         return SqlChains(self._connection)
+
+    @cached_property
+    @override
+    def deliveries(self) -> SqlDeliveries:
+        return SqlDeliveries(self._connection)
 
 
 class SqlStore(Store):

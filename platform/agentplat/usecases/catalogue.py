@@ -32,8 +32,11 @@ from agentplat.usecases.read_report import ReadReport
 from agentplat.usecases.read_runs import ReadRuns
 from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
+from agentplat.usecases.set_limits import SetLimits
+from agentplat.usecases.show_chain import ShowChain
 from agentplat.usecases.tool import Tool
 from agentplat.usecases.verify_trail import VerifyTrail
+from agentplat.usecases.watch_dispatch import WatchDispatch
 
 LEASE_MARGIN_S = 5.0
 """How much longer than its call an entry is held, so that its outcome can be stored before anybody else takes it."""
@@ -70,6 +73,9 @@ class UseCases:
     manage_tokens: ManageTokens
     list_acts: ListActs
     governing: Governing
+    watch_dispatch: WatchDispatch
+    set_limits: SetLimits
+    show_chain: ShowChain
     open_run: OpenRun
     read_runs: ReadRuns
     cancel_run: CancelRun
@@ -125,6 +131,9 @@ def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patie
         manage_tokens=ManageTokens(store=store),
         list_acts=ListActs(store=store),
         governing=build_governing(store, content),
+        watch_dispatch=WatchDispatch(store=store),
+        set_limits=SetLimits(store=store),
+        show_chain=ShowChain(store=store),
         open_run=OpenRun(store=store, content=content),
         read_runs=ReadRuns(store=store),
         cancel_run=acting.cancel,

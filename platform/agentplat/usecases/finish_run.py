@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentplat.content.port import ContentStore
 from agentplat.domain.artifacts import FINAL_ANSWER, Answer, Blob
-from agentplat.domain.chains import AtHopLimit, ChainLimits, position_of, withheld
+from agentplat.domain.chains import AtHopLimit, position_of, withheld
 from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.labels import texts
 from agentplat.domain.runs import Run, RunState
@@ -16,6 +16,7 @@ from agentplat.domain.times import now_ms
 from agentplat.loop_check import check_name
 from agentplat.store.port import Store, Work
 from agentplat.usecases.keeping import keep_named
+from agentplat.usecases.look_back import loop_gone_round
 
 MOST_ARTIFACTS = 100
 MOST_ARTIFACT_BYTES = 16 * 1024 * 1024
@@ -67,18 +68,19 @@ class FinishRun:
         # The version that was executed, whatever was published meanwhile (R-8).
         version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
         events = () if version is None else tuple(emission.event for emission in version.content.emits)
-        held_back = _held_back(run, events, work.chains.limits()) if events else None
+        held_back = _held_back(work, run, events) if events else None
         published = () if held_back else events
         return Closing(state=RunState.FINISHED, published=published, withheld=held_back, dropped=dropped)
 
 
-def _held_back(run: Run, events: tuple[str, ...], limits: ChainLimits) -> WithheldEvents | None:
+def _held_back(work: Work, run: Run, events: tuple[str, ...]) -> WithheldEvents | None:
     """Why the events stay where they are; None where they leave."""
-    reason = withheld(position_of(run), limits)
+    reason = withheld(position_of(run), work.chains.limits())
     if reason is None:
         return None
     if isinstance(reason, AtHopLimit):
-        return WithheldEvents(events=events, why=WithheldWhy.HOP_LIMIT, chain=reason.chain, limit=reason.limit)
+        loop = loop_gone_round(work, run)
+        return WithheldEvents(events=events, why=WithheldWhy.HOP_LIMIT, chain=reason.chain, limit=reason.limit, loop=loop)
     return WithheldEvents(events=events, why=WithheldWhy.CHAIN_UNKNOWN)
 
 

@@ -1,4 +1,4 @@
-"""Chains with their hops and limits, the mark of what is dispatched, deliveries and what became of them.
+"""Chains with their hops and limits, the mark of what is dispatched, deliveries and what became of them, who listens to what.
 
 Workers of the version before go on writing meanwhile and afterwards. They leave the new columns alone: a run that they open has no
 hop, and a run that they finish by a plain change of its state is found by its mark, which is then not set (R-14).
@@ -7,7 +7,7 @@ hop, and a run that they finish by a plain change of its state is found by its m
 from __future__ import annotations
 
 import sqlalchemy as sa
-from agentplat.store.migrations.rules import differs, keep_rows, refuse
+from agentplat.store.migrations.rules import differs, is_postgresql, keep_rows, refuse
 from alembic import op
 
 revision = "0003"
@@ -37,6 +37,7 @@ def upgrade() -> None:
     _extend_runs()
     _create_limits()
     _create_outcomes()
+    _create_triggers()
     keep_rows("outcomes")
     # A run's place is written in the transaction that opens it, before its first step, and never after.
     refuse("runs", "place", "UPDATE", f"OLD.steps > 0 AND ({differs('hop')} OR {differs('chain_id')})", "the hop never changes")
@@ -110,3 +111,37 @@ def _create_outcomes() -> None:
     op.create_index(
         "uq_outcomes_nobody", "outcomes", ["source_run_id"], unique=True, sqlite_where=OF_NOBODY, postgresql_where=OF_NOBODY
     )
+
+
+def _create_triggers() -> None:
+    op.create_table(
+        "triggers",
+        sa.Column("agent_id", ID, autoincrement=False, nullable=False),
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("event", NAME, nullable=False),
+        sa.ForeignKeyConstraint(
+            ["agent_id", "number"], ["versions.agent_id", "versions.number"], name="fk_triggers_agent_id_number"
+        ),
+        sa.PrimaryKeyConstraint("agent_id", "number", "event", name="pk_triggers"),
+    )
+    op.create_index("ix_triggers_event", "triggers", ["event"], unique=False)
+    listed = (
+        "jsonb_array_elements_text({}declaration::jsonb -> 'listens')"
+        if is_postgresql()
+        else "json_each({}declaration, '$.listens')"
+    )
+    op.execute(
+        "INSERT INTO triggers (agent_id, number, event) SELECT DISTINCT v.agent_id, v.number, heard.value"
+        f" FROM versions v CROSS JOIN {listed.format('v.')} AS heard"
+    )
+    fill = (
+        "INSERT INTO triggers (agent_id, number, event) SELECT DISTINCT NEW.agent_id, NEW.number, heard.value"
+        f" FROM {listed.format('NEW.')} AS heard"
+    )
+    name = "triggers_versions_insert"
+    if is_postgresql():
+        body = f"BEGIN {fill}; RETURN NULL; END"
+        op.execute(f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$")
+        op.execute(f"CREATE TRIGGER {name} AFTER INSERT ON versions FOR EACH ROW EXECUTE FUNCTION {name}()")
+        return
+    op.execute(f"CREATE TRIGGER {name} AFTER INSERT ON versions BEGIN {fill}; END")
