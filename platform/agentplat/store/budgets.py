@@ -90,10 +90,11 @@ class SqlBudgets(Budgets):
     @override
     def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
         budgets, reservations = schema.budgets, schema.reservations
-        rows = self._open(run_id, call)
         # In the order of `hold`, for the same reason.
-        ids = sorted(row.budget_id for row in rows)
+        ids = sorted(row.budget_id for row in self._open(run_id, call))
         self._connection.execute(sa.select(budgets.c.id).where(budgets.c.id.in_(ids)).order_by(budgets.c.id).with_for_update())
+        # Only now: whoever had the rows before may have settled the same call.
+        rows = self._open(run_id, call)
         settled: dict[Unit, int] = {}
         for unit, held in dict.fromkeys((Unit(row.unit), row.amount) for row in rows):
             amount = settled[unit] = took.get(unit, held)

@@ -80,6 +80,8 @@ NAMING = {
     ("GET", "/v1/runs/{run_id}/trail"): (200, lambda t: Ask(path=_run(t, "trail"))),
     ("GET", "/v1/runs/{run_id}/verification"): (200, lambda t: Ask(path=_run(t, "verification"))),
     ("POST", "/v1/runs/{run_id}/cancel"): (200, lambda t: Ask(path=_run(t, "cancel"))),
+    ("GET", "/v1/chains/{run}"): (200, lambda t: Ask(path=path("v1", "chains", t.run))),
+    ("POST", "/v1/dispatch/{run}/resume"): (409, lambda t: Ask(path=path("v1", "dispatch", t.run, "resume"))),
     ("GET", "/v1/people/{ref}"): (200, lambda t: Ask(path=_person(t))),
     ("PUT", "/v1/people/{ref}/grants/{role}/{scope}"): (200, lambda t: Ask(path=_person(t, "grants", "viewer", OWN.scope))),
     ("DELETE", "/v1/people/{ref}/grants/{role}/{scope}"): (200, lambda t: Ask(path=_person(t, "grants", "viewer", OWN.scope))),
@@ -103,6 +105,8 @@ DRIVING = {
     ("GET", "/v1/external/run/tools"),
     *(("POST", f"/v1/external/run/{act}") for act in ("heartbeat", "calls", "turns", "finish", "fail", "release")),
 }
+# What is of the whole installation; who may see or change it is held by the tests of the dispatcher.
+INSTALLATION = {("GET", "/v1/dispatch"), ("GET", "/v1/dispatch/reconciliation"), ("GET", "/v1/limits"), ("PATCH", "/v1/limits")}
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/v1/schema/manifest")}
 
 
@@ -142,7 +146,7 @@ def test_the_table_has_every_route(served: Api) -> None:
     openapi = served.app.openapi()
     described = {(method.upper(), where) for where, methods in openapi["paths"].items() for method in methods}
     governing = test_governing.ROUTES.keys() | test_governing.LISTS
-    assert described == NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | OPEN | governing
+    assert described == NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | INSTALLATION | OPEN | governing
 
 
 @pytest.mark.parametrize("route", sorted(NAMING))
