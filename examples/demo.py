@@ -1,4 +1,5 @@
-"""The demonstration behind `make demo`: a catalogue of agents, a loop, its warning as two people see it, and the loop at work.
+"""The demonstration behind `make demo`: a catalogue of agents, a loop, its warning as two people see it, an artifact by reference,
+and the loop at work.
 
 Set DEMO_EXIT=1 to end when everything was shown; otherwise the platform goes on answering until Ctrl-C.
 """
@@ -22,7 +23,9 @@ from urllib.parse import quote
 import httpx
 
 CATALOGUE = Path(__file__).parent / "catalogue"
+HANDOVER = Path(__file__).parent / "handover"
 DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
+COLLECTOR, ANALYST = "acme/support:collector", "acme/support:analyst"
 STOP_S = 60
 CHAIN_S = 300
 """Longest wait for a chain to come to its end, on a machine that does other things too."""
@@ -117,6 +120,20 @@ def show_loop_at_work(server: str, publisher: Path, reader: Path, admin: Path) -
     agentplat("dispatch", "reconcile", *asked, str(admin))
 
 
+def show_artifacts(server: str, publisher: Path, admin: Path) -> None:
+    """Hand an artifact over by reference: read by name, refused by digest, stopped by the barrier."""
+    asked = ("--server", server, "--token-file")
+    heading("An artifact by reference: one agent publishes it, two listen to the event that names it")
+    agentplat("publish", *map(str, sorted(HANDOVER.glob("*.yaml"))), *asked, str(publisher))
+    told = agentplat("run", "open", COLLECTOR, *asked, str(publisher))
+    chain = ended_chain(server, admin, int(told.split()[1]))
+    heading("The one reads it by name, and is refused when it tries the digest, although it is the right one")
+    reading = next(one["run"] for one in chain["runs"] if one["agent"] == ANALYST)
+    agentplat("trail", "show", str(reading), *asked, str(publisher))
+    heading("The other is in another area: the barrier keeps its run from being opened, and the outcome says why")
+    agentplat("dispatch", "chain", str(reading), *asked, str(publisher))
+
+
 def show(folder: Path, ready: dict[str, Any]) -> None:
     """The demonstration itself."""
     server = f"http://{ready['address']}"
@@ -143,7 +160,9 @@ def show(folder: Path, ready: dict[str, Any]) -> None:
     for language, words in (("en", "English"), ("pt", "Portuguese"), ("he", "Hebrew")):
         heading(f"The same report for a reader of acme/platform alone, in {words}")
         show_report(server, reader, 2, language)
-    show_loop_at_work(server, publisher, reader, Path(ready["token_file"]))
+    admin = Path(ready["token_file"])
+    show_artifacts(server, publisher, admin)
+    show_loop_at_work(server, publisher, reader, admin)
 
 
 def main() -> None:
