@@ -14,13 +14,14 @@ from agentplat.domain.errors import InvalidInput
 from agentplat.domain.labels import parse_labels, texts
 from agentplat.domain.runs import Run
 from agentplat.domain.steps import Closing, GateRuling, Opening, ResultKind, ToolResult
+from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.open_run import OpenRun
 
 from tests.agentplat.content.bucket_host import BUCKET, bucket_service
 from tests.agentplat.run_records import fault_of, folder_content, stored
 from tests.agentplat.tool_records import Shop
 from tests.agentplat.workers import worker
-from tests.agentplat.world import World, ref, wait_until
+from tests.agentplat.world import BACKOFF, World, ref, wait_until
 
 SOURCE = "acme/platform:source"
 HOPS = [f"acme/platform:hop-{i}" for i in (1, 2, 3)]
@@ -79,6 +80,37 @@ def test_untrusted_data_is_on_what_comes_of_it_three_hops_later_and_never_leaves
     assert (result.result, shop.text(result)) == (ResultKind.DONE, "company:globex labels: []")
     assert fault_of(acme.store, run.id) is None
     _stopped_everywhere_outside(acme, shop, source, tmp_path)
+
+
+@pytest.mark.promise("A-8", "A-9", "R-16")
+def test_the_dispatcher_carries_labels_down_a_chain_and_opens_nothing_beyond_the_barrier(acme: World, tmp_path: Path) -> None:
+    root = acme.person("acme:ana", "author=*", "viewer=*")
+    _publish_chain(acme, root)
+    first = OpenRun(store=acme.store, content=folder_content(tmp_path))(
+        root, ref(SOURCE), "from the web", parse_labels(["untrusted"])
+    )
+    dispatch = DispatchEvents(store=acme.store, backoff=BACKOFF)
+
+    def over() -> bool:
+        while dispatch() is not None:
+            pass
+        with acme.store.reading() as work:
+            runs = work.runs.of_chain(first.id, 100)
+            return len(runs) == 1 + len(HOPS) and all(run.ended for run in runs) and not work.deliveries.due()
+
+    with worker(acme.store, tmp_path):
+        wait_until(over, "the chain ends")
+    with acme.store.reading() as work:
+        runs = work.runs.of_chain(first.id, 100)
+        outcomes = work.deliveries.outcomes([run.id for run in runs])
+        last = work.artifacts.of_run(runs[-1].id)
+    assert [(run.agent.text, run.hop) for run in runs] == [(agent, hop) for hop, agent in enumerate([SOURCE, *HOPS])]
+    assert {texts(artifact.labels) for artifact in last.values()} == {("area:acme/platform", "untrusted")}
+    stopped = [outcome for outcome in outcomes if outcome.kind is OutcomeKind.BARRIER]
+    assert {outcome.listener.text for outcome in stopped if outcome.listener} == set(OUTSIDE)
+    assert {outcome.run_id for outcome in stopped} == {None}
+    assert {outcome.details["label"] for outcome in stopped} == {"area:acme/platform"}
+    assert sum(outcome.kind is OutcomeKind.OPENED for outcome in outcomes) == len(HOPS)
 
 
 def _stopped_everywhere_outside(acme: World, shop: Shop, source: Run, folder: Path) -> None:
