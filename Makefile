@@ -59,6 +59,7 @@ bench: $(COMPILED) ## Run the benchmarks with their peers; figures go to bench/r
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --group bench
 	@mkdir -p bench/results
 	$(BIN)/python bench/bench_search.py | tee bench/results/$$(date +%F)-search.json
+	$(BIN)/python bench/bench_large.py | tee bench/results/$$(date +%F)-large.json
 	$(BIN)/python bench/bench_dispatch.py | tee bench/results/$$(date +%F)-dispatch.json
 	$(BIN)/python bench/bench_rpc.py | tee bench/results/$$(date +%F)-rpc.json
 
