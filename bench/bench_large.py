@@ -111,9 +111,7 @@ def layered(incidences: int, rng: random.Random) -> dict[str, object]:
     versions = [version for ref in asked if (version := graph.published(ref))]
     times = []
     for version in versions:
-        times.append(
-            timed(lambda version=version: judge(graph, version.agent, version.declaration, EVERYTHING, LIMITS, jit.search, 1))
-        )
+        times.append(timed(partial(check, graph, version)))
         assert check(graph, version).proof
     endless = Limits(max_loops=10, max_visits=10**12)
     visits = [jit.search(graph.question(v.agent, v.declaration, EVERYTHING, endless)).visits for v in versions[:50]]
@@ -136,9 +134,7 @@ def giant(incidences: int, rng: random.Random) -> dict[str, object]:
     for node, number in rng.sample(listed, 300):
         version = graph.version_at(node, number)
         assert version is not None
-        times.append(
-            timed(lambda version=version: judge(graph, version.agent, version.declaration, EVERYTHING, LIMITS, jit.search, 1))
-        )
+        times.append(timed(partial(check, graph, version)))
     return {"agents": len(listed), "incidences": graph.rows.incidences, "fold_s": seconds, "ten_loops": spread(times)}
 
 

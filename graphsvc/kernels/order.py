@@ -2,8 +2,8 @@
 
 number(x) ≤ number(y) on every incidence x → y, so that nothing leads from a higher number to a lower one. Bulk loading numbers the
 strongly connected components in topological order (Tarjan 1972); a single incidence that goes against the numbers is put right
-within the interval between its two ends (after Pearce and Kelly 2006, for graphs with cycles: what lies on a cycle through the
-incidence gets one number). Removing incidences never makes a number wrong, it only leaves some equal that could differ.
+within the interval between its two ends, by two looks from both that go in the order of the numbers (after Bender, Fineman, Gilbert
+and Tarjan 2016). Removing incidences never makes a number wrong, it only leaves some equal that could differ.
 """
 
 from __future__ import annotations
@@ -67,24 +67,82 @@ def _number_all(ahead: Table, nodes: int, number: Longs) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _reach(
-    table: Table, number: Longs, marks: npt.NDArray[np.uint8], mark: int, start: int, low: int, high: int, found: Ints
-) -> int:
-    """Fill `found` with what the start leads to by numbers from low to high, marking it; returns how many."""
-    heads, data = table.heads, table.data
-    found[0] = start
-    marks[start] |= mark
-    count, i = 1, 0
-    while i < count:
-        node = found[i]
-        i += 1
+def _push(heap: Longs, nodes: Ints, size: int, key: int, node: int) -> None:
+    """Add to a heap with the least key on top."""
+    at = size
+    while at > 0 and heap[(at - 1) // 2] > key:
+        heap[at], nodes[at] = heap[(at - 1) // 2], nodes[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at], nodes[at] = key, node
+
+
+@numba.njit(cache=True, nogil=True)
+def _pop(heap: Longs, nodes: Ints, size: int) -> int:
+    """Take away the top; returns its node. size: before."""
+    top, key, node = nodes[0], heap[size - 1], nodes[size - 1]
+    size -= 1
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[at], nodes[at] = heap[child], nodes[child]
+        at = child
+    heap[at], nodes[at] = key, node
+    return int(top)
+
+
+@numba.njit(cache=True, nogil=True)
+def _between_ends(
+    ahead: Table, behind: Table, number: Longs, marks: npt.NDArray[np.uint8], source: int, target: int, up: Ints, down: Ints
+) -> tuple[int, int, int, int, bool]:
+    """Look from the target on by rising numbers and from the source back by falling ones, the cheaper side first, until the two
+    have passed each other.
+
+    Returns how many nodes are in `up` and in `down`, the lowest number that was not looked at on the one side, the highest on the
+    other, and whether the sides met at a node.
+    """
+    low, high = number[target], number[source]
+    heaps, queues = np.empty((2, 64), np.int64), np.empty((2, 64), np.int32)
+    size, cost, done = np.ones(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
+    heaps[0, 0], queues[0, 0] = low, target
+    heaps[1, 0], queues[1, 0] = -high, source
+    marks[target] |= _AHEAD
+    marks[source] |= _BEHIND
+    met = False
+    while True:
+        first = heaps[0, 0] if size[0] else high
+        last = -heaps[1, 0] if size[1] else low
+        if first >= last or not size[0] or not size[1]:
+            return int(done[0]), int(done[1]), int(first), int(last), met
+        side = 0 if cost[0] <= cost[1] else 1
+        heads, data = (ahead.heads, ahead.data) if side == 0 else (behind.heads, behind.data)
+        mark = _AHEAD if side == 0 else _BEHIND
+        node = _pop(heaps[side], queues[side], size[side])
+        size[side] -= 1
+        if side == 0:
+            up[done[0]] = node
+        else:
+            down[done[1]] = node
+        done[side] += 1
+        cost[side] += 1 + heads[node, SIZE]
+        if size[side] + heads[node, SIZE] > heaps.shape[1]:
+            room = 2 * (size[side] + heads[node, SIZE])
+            wider, longer_queues = np.empty((2, room), np.int64), np.empty((2, room), np.int32)
+            for each in range(2):
+                for i in range(size[each]):
+                    wider[each, i], longer_queues[each, i] = heaps[each, i], queues[each, i]
+            heaps, queues = wider, longer_queues
         for j in range(heads[node, START], heads[node, START] + heads[node, SIZE]):
             other = data[j]
-            if not marks[other] & mark and low <= number[other] <= high:
-                marks[other] |= mark
-                found[count] = other
-                count += 1
-    return count
+            if marks[other] & mark or not low <= number[other] <= high:
+                continue
+            marks[other] |= mark
+            met = met or marks[other] == _AHEAD | _BEHIND
+            _push(heaps[side], queues[side], size[side], number[other] if side == 0 else -number[other], other)
+            size[side] += 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -172,26 +230,25 @@ class Numbers:
     def _repair(self, rows: Rows, source: int, target: int) -> None:
         """Make number(source) ≤ number(target), which it is not, and keep it so for all that was put right before.
 
-        Whatever the target leads to within the interval goes up, whatever leads to the source goes down, and what does both lies
-        on a cycle through the incidence and gets one number in between. They share the numbers that they have together.
+        What the target leads to goes up and what leads to the source goes down, as far as the two looks came before they passed
+        each other, so that a large component between the ends stays where it is. They come to lie on both sides of a cut in the gap
+        where the looks passed, in the order they had; where the looks met, all of them lie on it, as a cycle may go through them.
         """
-        low, high = int(self.of[target]), int(self.of[source])
-        if low >= high:
+        if self.of[source] <= self.of[target]:
             return
-        marks, found = np.zeros(rows.nodes, np.uint8), np.empty(rows.nodes, np.int32)
-        up = found[: _reach(rows.ahead, self.of, marks, _AHEAD, target, low, high, found)].copy()
-        down = found[: _reach(rows.behind, self.of, marks, _BEHIND, source, low, high, found)]
-        cycle = up[marks[up] == _AHEAD | _BEHIND]
-        up, down = up[marks[up] == _AHEAD], down[marks[down] == _BEHIND]
+        marks, found = np.zeros(rows.nodes, np.uint8), np.empty((2, rows.nodes), np.int32)
+        count, under, high, low, met = _between_ends(rows.ahead, rows.behind, self.of, marks, source, target, found[0], found[1])
+        up, down = found[0, :count], found[1, :under]
         risen, lowered = np.unique(self.of[up]), np.unique(self.of[down])
-        shared = np.unique(np.concatenate([risen, lowered, self.of[cycle]]))
-        if lowered.size + risen.size + (cycle.size > 0) > shared.size:
-            # Numbers that were left equal for want of a finer look are too few; one number for all that goes up is right, too.
-            self.of[up] = self.of[cycle] = high
+        # Nothing that goes up may fall by it, and nothing that goes down rise.
+        least, most = max([low, *risen[-1:].tolist()]), min([high, *lowered[:1].tolist()])
+        cut = least + (most - least) // 2
+        fall, rise = (cut - low) // max(1, lowered.size), (high - cut) // (risen.size + 1)
+        if met or fall == 0 or rise == 0:
+            self.of[up] = self.of[down] = cut
             return
-        self.of[down] = shared[np.searchsorted(lowered, self.of[down])]
-        self.of[up] = shared[shared.size - risen.size + np.searchsorted(risen, self.of[up])]
-        self.of[cycle] = shared[lowered.size]
+        self.of[down] = cut - fall * (lowered.size - 1 - np.searchsorted(lowered, self.of[down]))
+        self.of[up] = cut + rise * (1 + np.searchsorted(risen, self.of[up]))
 
     def closes_nothing(self, question: Question) -> bool:
         """Whether the numbers alone prove that the root closes no loop of several agents."""
