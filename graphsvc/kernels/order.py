@@ -137,7 +137,9 @@ def _between_ends(
             heaps, queues = wider, longer_queues
         for j in range(heads[node, START], heads[node, START] + heads[node, SIZE]):
             other = data[j]
-            if marks[other] & mark or not low <= number[other] <= high:
+            # An incidence that goes against the numbers has its own turn, and is none to go along now.
+            onward = number[node] <= number[other] <= high if side == 0 else low <= number[other] <= number[node]
+            if marks[other] & mark or not onward:
                 continue
             marks[other] |= mark
             met = met or marks[other] == _AHEAD | _BEHIND
