@@ -36,4 +36,7 @@ def test_an_event_with_100_000_emitters_and_100_000_listeners_is_loaded_and_chec
         assert [loop["agents"] for loop in report["loops"]] == loops
         assert report["verification"] == "complete"
         longest, longer = max(map(len, loops)), sum(len(loop) > 1 for loop in loops)
-        assert 0 < report["visits"] <= 3 * longest * max(longer, 1) * answer["incidences"]
+        if longer:
+            assert 0 < report["visits"] <= 3 * longest * longer * answer["incidences"]
+        else:
+            assert (report["proof"], report["visits"]) == ("order", None)
