@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 from typing_extensions import override
 
+from agentplat.domain.budgets import Unit
 from agentplat.domain.errors import (
     ContentDamaged,
     ContentUnavailable,
@@ -59,9 +60,13 @@ class _RunHands(Hands):
         return self._act.said(self._past.turns[self._turns - 1])
 
     @override
+    def expect(self, worst: Mapping[Unit, int]) -> None:
+        self.run = self._act.expect_turn(self.run, self._turns + 1, worst)
+
+    @override
     def record(self, turn: Turn) -> None:
         self._turns += 1
-        self.run = self._act.turn(self.run, turn)
+        self.run = self._act.turn(self.run, self._turns, turn)
 
 
 class Worker:

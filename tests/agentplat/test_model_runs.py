@@ -8,8 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from agentplat.domain.budgets import Unit
 from agentplat.domain.runs import RunState
-from agentplat.domain.steps import Closing, ModelTurn, TakenOver
+from agentplat.domain.steps import BudgetReserved, BudgetSettled, Closing, ModelTurn, TakenOver
 
 from tests.agentplat.chat_server import calls_tool, chat_server
 from tests.agentplat.processes import server
@@ -51,3 +52,37 @@ def test_a_model_whose_worker_is_killed_is_not_asked_again_for_what_it_said(acme
     assert TakenOver(attempt=2) in bodies
     assert bodies[-1] == Closing(state=RunState.FINISHED, published=("mended",))
     assert folder_content(tmp_path).get(patch.blob) == b"+1"
+
+
+@pytest.mark.promise("A-15", "R-5")
+def test_a_turn_is_paid_for_before_the_model_is_asked_and_a_run_at_a_ceiling_waits_and_goes_on(acme: World, tmp_path: Path) -> None:
+    root = acme.person("acme:ana", "author=acme/platform", "admin=acme/platform")
+    acme.publish(root, FIXER, ["mended"], driver={"kind": "model", "model": "openai-chat:gpt-4o"})
+    budgets = acme.cases.governing.budgets
+    for unit, most in ((Unit.TOKENS, 100), (Unit.MONEY, 10)):
+        budgets.set(root, ref(FIXER), unit, most)
+    run = acme.cases.open_run(root, ref(FIXER), "Mend the build.")
+    url = acme.store._engine.url.render_as_string(hide_password=False)
+    command = ("worker", "--database-url", url, "--content", tmp_path / "content", "--poll-interval-s", "0.02")
+    with chat_server((200, calls_tool("finish", {"summary": "Mended."}))) as chat:
+        keys = {"OPENAI_BASE_URL": f"http://127.0.0.1:{chat.server_port}/v1", "OPENAI_API_KEY": "key-of-the-operator"}
+        with server("agentplat", *command, errors=tmp_path / "worker.log", **keys):
+            for unit, enough in ((Unit.TOKENS, 10**6), (Unit.MONEY, 10**9)):
+                wait_until(lambda: stored(acme.store, run.id).state is RunState.WAITING, "the run waits for its budget")
+                assert chat.asked == []
+                budgets.set(root, ref(FIXER), unit, enough)
+                budgets.resume(root, run.id)
+            wait_until(lambda: stored(acme.store, run.id).ended, "the run ends")
+    assert len(chat.asked) == 1
+    with acme.store.reading() as work:
+        bodies = [step.read() for step in work.runs.trail(run.id)]
+    [turn] = [body for body in bodies if isinstance(body, ModelTurn)]
+    [reserved] = [body for body in bodies if isinstance(body, BudgetReserved)]
+    [settled] = [body for body in bodies if isinstance(body, BudgetSettled)]
+    assert settled.amounts["tokens"] == turn.tokens_read + turn.tokens_written <= reserved.amounts["tokens"]
+    assert 0 < settled.amounts["money_microusd"] <= reserved.amounts["money_microusd"]
+    spent = {
+        budget.unit: (budget.reserved, budget.spent) for budget in budgets.show(root, ref(FIXER)) if budget.ceiling is not None
+    }
+    assert spent == {Unit(unit): (0, amount) for unit, amount in settled.amounts.items()}
+    assert fault_of(acme.store, run.id) is None

@@ -17,9 +17,11 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One answer of a model. content: what it said, as text. tokens: read and written."""
+    """One answer of a model. content: what it said, as text. tokens: read and written. money_microusd: None where nobody
+    knows the price."""
 
     model: str
     content: str
     tokens_read: int
     tokens_written: int
+    money_microusd: int | None = None

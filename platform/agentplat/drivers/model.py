@@ -14,9 +14,12 @@ recorded answer the model goes on.
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from genai_prices import Usage, calc_price
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_ai import Agent, Tool, ToolOutput, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
@@ -28,6 +31,7 @@ from typing_extensions import override
 
 from agentplat.domain.actions import model_of
 from agentplat.domain.artifacts import Answer
+from agentplat.domain.budgets import Unit, ceilings_of
 from agentplat.domain.errors import PlatformError, RunFailed
 from agentplat.domain.hands import Turn
 from agentplat.domain.prompts import prompt_of
@@ -37,6 +41,12 @@ from agentplat.drivers.port import Driver, Hands, Task
 
 MOST_TURNS = 50
 """Most answers that a model may give in one run."""
+
+MOST_WRITTEN = 8_192
+"""Most tokens that a model may write in one answer."""
+
+FORM_TOKENS = 1_000
+"""Allowed for what a provider adds to a request: roles, tool names, separators."""
 
 FINISH = "finish"
 """The tool by which a model ends its run with artifacts; a plain text ends it with that text and none."""
@@ -61,6 +71,11 @@ class _Recorded(WrapperModel):
         super().__init__(model)
         self._hands = hands
 
+    @property
+    def priceless(self) -> bool:
+        """Whether nobody knows what the model costs."""
+        return self._price(1, 1) is None
+
     @override
     async def request(
         self,
@@ -74,6 +89,7 @@ class _Recorded(WrapperModel):
             if not isinstance(recorded, ModelResponse):
                 raise AssertionError("what was recorded of a turn is the model's answer")
             return recorded
+        self._hands.expect(self._worst(messages, model_request_parameters))
         answer = await super().request(messages, model_settings, model_request_parameters)
         content = ModelMessagesTypeAdapter.dump_json([answer]).decode()
         usage = answer.usage
@@ -83,9 +99,27 @@ class _Recorded(WrapperModel):
                 content=content,
                 tokens_read=usage.input_tokens,
                 tokens_written=usage.output_tokens,
+                money_microusd=self._price(usage.input_tokens, usage.output_tokens),
             )
         )
         return answer
+
+    def _worst(self, messages: list[ModelMessage], parameters: ModelRequestParameters) -> dict[Unit, int]:
+        """The most that a request can take: no token is shorter than a byte, and the answer's length is asked for."""
+        tools = [tool.parameters_json_schema for tool in (*parameters.function_tools, *parameters.output_tools)]
+        read = len(ModelMessagesTypeAdapter.dump_json(messages)) + len(json.dumps(tools)) + FORM_TOKENS
+        worst = {Unit.TOKENS: read + MOST_WRITTEN}
+        money = self._price(read, MOST_WRITTEN)
+        return worst if money is None else {**worst, Unit.MONEY: money}
+
+    def _price(self, read: int, written: int) -> int | None:
+        """In millionths of a US dollar, rounded up; None where the model's price is not known."""
+        try:
+            usage = Usage(input_tokens=read, output_tokens=written)
+            price = calc_price(usage, self.model_name, provider_id=self.system)
+        except LookupError:
+            return None
+        return math.ceil(price.total_price * 10**6)
 
 
 class ModelDriver(Driver):
@@ -106,8 +140,11 @@ class ModelDriver(Driver):
             model = self._choose(name)
         except (UserError, ValueError, ImportError) as error:
             raise RunFailed(f"the model {name!r} cannot be used here: {error}") from error
+        recorded = _Recorded(model, hands)
+        if Unit.MONEY in ceilings_of(task.manifest) and recorded.priceless:
+            raise RunFailed(f"the price of the model {name!r} is not known, so that its budget of money could not be kept")
         # A loop for each run: a provider's connections belong to the loop that they were opened in.
-        return asyncio.run(_converse(_Recorded(model, hands), name, task, hands))
+        return asyncio.run(_converse(recorded, name, task, hands))
 
 
 async def _converse(model: Model, name: str, task: Task, hands: Hands) -> Answer:
@@ -116,6 +153,7 @@ async def _converse(model: Model, name: str, task: Task, hands: Hands) -> Answer
         output_type=[str, ToolOutput(_Finish, name=FINISH, description=_Finish.__doc__)],
         instructions=task.manifest.get("spec", {}).get("instructions"),
         tools=[_offered(spec, hands) for spec in task.tools],
+        model_settings=ModelSettings(max_tokens=MOST_WRITTEN),
     )
     try:
         async with model:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentplat.domain.artifacts import Answer
+from agentplat.domain.budgets import Unit
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import DriverKind, Run
 from agentplat.domain.steps import Opening
@@ -41,6 +42,9 @@ class Hands(Protocol):
 
     def recall(self) -> str | None:
         """What a model said in the next turn of the trail; None behind its last one."""
+
+    def expect(self, worst: Mapping[Unit, int]) -> None:
+        """Set aside the most that the next turn can take, before the model is asked. Raises RunWaits at a ceiling."""
 
     def record(self, turn: Turn) -> None:
         """Put a turn behind the last one."""

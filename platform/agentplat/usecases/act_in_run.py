@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentplat.content.port import ContentStore
+from agentplat.domain.budgets import Unit
 from agentplat.domain.errors import LeaseLost, RunCancelled
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import Run
 from agentplat.domain.steps import ModelTurn
-from agentplat.domain.times import now_ms
 from agentplat.domain.tools import ToolSpec, surface_of
 from agentplat.store.port import Store
 from agentplat.usecases.call_tool import CallTool
+from agentplat.usecases.charge_turn import ChargeTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +48,30 @@ class ActInRun:
         """What a model said in a turn of the trail. Raises ContentDamaged, ContentUnavailable."""
         return self.content.get(turn.content).decode()
 
-    def turn(self, run: Run, turn: Turn) -> Run:
-        """Put a model's turn into the trail. Raises RunCancelled, LeaseLost, ContentUnavailable, StoreUnavailable."""
+    def expect_turn(self, run: Run, number: int, worst: Mapping[Unit, int]) -> Run:
+        """Set aside the most that a model's next turn can take (A-15).
+
+        Raises RunCancelled, RunWaits where a ceiling leaves no room, LeaseLost, StoreUnavailable.
+        """
         self.demand_going_on(run)
-        step = ModelTurn(
+        return ChargeTurn(store=self.store).reserve(run, number, worst)
+
+    def turn(self, run: Run, number: int, turn: Turn) -> Run:
+        """Put a model's turn into the trail, and settle what was set aside for it; a program pays for its own model itself.
+
+        Raises RunCancelled, LeaseLost, ContentUnavailable, StoreUnavailable.
+        """
+        self.demand_going_on(run)
+        said = ModelTurn(
             model=turn.model,
             content=self.content.put(turn.content.encode()),
             tokens_read=turn.tokens_read,
             tokens_written=turn.tokens_written,
         )
-        with self.store.writing() as work:
-            return work.runs.append(run, [step], now_ms())
+        took = {Unit.TOKENS: turn.tokens_read + turn.tokens_written}
+        if turn.money_microusd is not None:
+            took[Unit.MONEY] = turn.money_microusd
+        return ChargeTurn(store=self.store).settle(run, number, took, said)
 
     def demand_going_on(self, run: Run) -> None:
         """Raises RunCancelled where somebody asked for that, LeaseLost where another holds the run, StoreUnavailable."""

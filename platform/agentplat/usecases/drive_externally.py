@@ -100,7 +100,7 @@ class DriveExternally:
                 raise Conflict(f"turn {number} of run {ticket.run_id} was reported already, with another content")
             return
         with self._one_at_a_time(ticket):
-            self.act.turn(held.run, turn)
+            self.act.turn(held.run, number, turn)
 
     def finish(self, ticket: Ticket, answer: Answer) -> Run:
         """End the run well. Also raises InvalidInput with every fault of the answer, after which the run goes on."""

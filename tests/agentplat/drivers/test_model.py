@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from agentplat.domain.artifacts import Answer, Delivery, Entry
+from agentplat.domain.budgets import Unit
 from agentplat.domain.chains import OpenedBy
 from agentplat.domain.errors import InvalidInput, LeaseLost, RunCancelled, RunFailed
 from agentplat.domain.hands import Called, Turn
@@ -86,6 +87,7 @@ class Recorder(Hands):
     past: list[str] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+    expected: list[Mapping[Unit, int]] = field(default_factory=list)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Called:
         self.calls.append((tool, dict(arguments)))
@@ -93,6 +95,9 @@ class Recorder(Hands):
 
     def recall(self) -> str | None:
         return self.past.pop(0) if self.past else None
+
+    def expect(self, worst: Mapping[Unit, int]) -> None:
+        self.expected.append(worst)
 
     def record(self, turn: Turn) -> None:
         self.turns.append(turn)
