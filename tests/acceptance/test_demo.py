@@ -24,12 +24,12 @@ def _path(line: str) -> list[str]:
 
 
 LAST_STEP = (
-    "Finished at hop 8, the last of the chain of run 1; events not published: change.proposed; the chain went round"
+    "Finished at hop 8, the last of the chain of run 3; events not published: change.proposed; the chain went round"
     " acme/platform:developer → acme/platform:reviewer → acme/platform:developer, which was warned about when it was published"
 )
 
 
-@pytest.mark.promise("O-1", "P-9", "R-7", "R-18")
+@pytest.mark.promise("O-1", "P-9", "R-7", "R-18", "A-5", "A-9")
 def test_the_demonstration_ends_by_itself_and_tells_a_reader_of_a_hidden_agent_only_that_there_is_one(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py")],
@@ -54,6 +54,11 @@ def test_the_demonstration_ends_by_itself_and_tells_a_reader_of_a_hidden_agent_o
         assert warnings[title] == [[*way[:2], way[0]], [*way[:3], way[0]], way, way, way]
         for name in ("integrator", "scanner", "globex", "acme/docs"):
             assert name not in parts[title]
+    [read] = [part for title, part in parts.items() if title.startswith("The one reads it by name")]
+    assert "Call 1 is done" in read
+    assert "Call 2 is refused: the event's contract has no artifact of this name; its names: findings" in read
+    [stopped] = [part for title, part in parts.items() if title.startswith("The other is in another area")]
+    assert "incident.collected did not start acme/finance:controller: the data barrier: data of the area acme/support" in stopped
     [worked] = [part for title, part in parts.items() if title.startswith("The loop at work")]
     assert [line.partition(":")[0] for line in worked.splitlines() if line.startswith("hop ")] == [f"hop {i}" for i in range(9)]
     [trail] = [part for title, part in parts.items() if title.startswith("The trail of a run at the last hop")]
