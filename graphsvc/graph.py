@@ -24,7 +24,6 @@ from graphsvc.store.port import SnapshotState
 
 Kernel = Callable[[Question], Answer]
 
-_NOTHING = Declaration()
 _BATCH = 20_000
 _REMEMBERED = 65_536
 _NO_SCOPE = 2**31 - 1

@@ -24,16 +24,6 @@ class SnapshotState(NamedTuple):
     arrays: dict[str, npt.NDArray[Any]]
 
 
-class Snapshot(Protocol):
-    """A graph kept whole beside the log, so that a start need not fold all of it."""
-
-    def load(self) -> SnapshotState | None:
-        """The newest state saved, None where there is none. Raises `snapshot.SnapshotDamaged`."""
-
-    def save(self, state: SnapshotState) -> None:
-        """Keep a state in place of the one before, whole or not at all. Raises OSError."""
-
-
 class Log(Protocol):
     """Reading the log. Every method raises StoreUnavailable when the store does not answer."""
 
