@@ -78,8 +78,11 @@ def _search(view: View, parts: Parts | None, tell: Tell) -> Found:
     chunks = [asked[at : at + PART_AGENTS] for at in range(0, len(asked), PART_AGENTS)]
     results: dict[int, Found] = {}
 
-    def search(chunk: Ints) -> Found:
-        return shortest_loops(view.core, view.readable_inside, chunk, view.limits)
+    def search(number: int) -> Found:
+        found = shortest_loops(view.core, view.readable_inside, chunks[number], view.limits)
+        if parts:
+            parts.write(number, found)  # here, not by whoever waits: what was searched is kept although another part fails
+        return found
 
     done = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -88,7 +91,7 @@ def _search(view: View, parts: Parts | None, tell: Tell) -> Found:
             for number, chunk in enumerate(chunks):
                 kept = parts.read(number) if parts else None
                 if kept is None:
-                    running[pool.submit(search, chunk)] = number
+                    running[pool.submit(search, number)] = number
                 else:
                     results[number] = kept
                     done += len(chunk)
@@ -97,8 +100,6 @@ def _search(view: View, parts: Parts | None, tell: Tell) -> Found:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     number = running.pop(future)
                     results[number] = future.result()
-                    if parts:
-                        parts.write(number, results[number])
                     done += len(chunks[number])
                     tell(Progress(step="searching loops", done=done, total=len(asked)))
         finally:

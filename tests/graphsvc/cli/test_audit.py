@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -167,11 +168,12 @@ def test_an_interrupted_audit_goes_on_from_the_parts_that_are_kept(tmp_path: Pat
     monkeypatch.setattr(local, "PART_AGENTS", 50)
     whole = audit(file, "--format", "json").stdout
     searched: list[int] = []
+    calls = count(1)
     search = local.shortest_loops
 
     def counting(*arguments: object) -> Found:
-        searched.append(1)
-        if len(searched) == 3:
+        searched.append(call := next(calls))
+        if call == 3:
             raise MemoryError
         return search(*arguments)  # type: ignore[arg-type]
 
@@ -181,13 +183,13 @@ def test_an_interrupted_audit_goes_on_from_the_parts_that_are_kept(tmp_path: Pat
     assert kept
     # A part that was not written whole is none, and neither is what another audit kept.
     kept[0].write_bytes(kept[0].read_bytes()[:100])
-    searched[:] = [1, 1, 1]
+    searched.clear()
     ended = audit(file, "--resume", str(parts), "--format", "json")
     assert (ended.status, ended.stdout) == (0, whole)
     chunks = len(list(parts.rglob("*.npz")))
-    assert len(searched) - 3 == chunks - len(kept) + 1
+    assert len(searched) == chunks - len(kept) + 1
     audit(file, "--resume", str(parts), "--format", "json")
-    assert len(searched) - 3 == chunks - len(kept) + 1, "nothing is searched twice"
+    assert len(searched) == chunks - len(kept) + 1, "nothing is searched twice"
     audit(file, "--resume", str(parts), "--reader", "company-1")
     audit(file, "--resume", str(parts), "--max-length", "5")
     assert len(list(parts.iterdir())) == 3
