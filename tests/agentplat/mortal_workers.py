@@ -22,7 +22,7 @@ from agentplat.content.folder import FolderContent
 from agentplat.content.port import ContentStore
 from agentplat.domain.access import Access
 from agentplat.domain.artifacts import Blob
-from agentplat.domain.gate import Autonomy
+from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.steps import ResultKind
 from agentplat.domain.tools import Asked, Effect, Given, Move, ToolSpec
 from agentplat.drivers.scripted import ScriptedDriver
@@ -147,7 +147,7 @@ def acting(store: Store, content: ContentStore, tools: Mapping[str, Tool], lease
     """The use cases of a worker with these tools."""
     made = build_acting(store, content, lease_s, tools.values())
     # The tools write, and no person stands by to approve each call.
-    gate = replace(made.act.tools.gate, autonomy=lambda _run: Autonomy.ACT_FREELY)
+    gate = replace(made.act.tools.gate, autonomy=lambda _work, _run: Autonomy.ACT_FREELY)
     return replace(made, act=replace(made.act, tools=replace(made.act.tools, gate=gate)))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError
 
+from agentplat.domain.artifacts import Blob
 from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.schemas.declaring import faults_of
 from agentplat.domain.schemas.judging import MOST_LOOKS, TooMuchWork, errors_of
@@ -36,7 +37,7 @@ _UNNAMED = "…"
 """Stands in a trail for what no schema names: a name that a run made up is content, which a trail never holds."""
 
 
-class Mode(StrEnum):
+class ContractMode(StrEnum):
     """STRICT: an output that does not fit is refused. PERMISSIVE: it is kept, and its faults are recorded."""
 
     STRICT = "strict"
@@ -72,7 +73,7 @@ class OutputContract:
     """A declared contract; `declare` makes it. schema: its canonical JSON."""
 
     schema: str
-    mode: Mode
+    mode: ContractMode
 
     def check(self, output: Any) -> Checked:
         """Hold an output against the contract. It always ends in well under a second."""
@@ -93,19 +94,37 @@ class OutputContract:
         return Checked(data=data, faults=faults or (_whole("an output without a wrapping of its own"),), more=more, hint=hint)
 
 
-def declare(schema: Any, mode: Any = Mode.STRICT.value) -> OutputContract:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContract:
+    """The contract of a run's output, and how far it was met.
+
+    schema: JSON Schema 2020-12 as canonical JSON. rejections: how often an output did not fit. output: the accepted one.
+    """
+
+    schema: str
+    mode: ContractMode
+    rejections: int
+    output: Blob | None
+
+    @property
+    def declared(self) -> OutputContract:
+        """The contract as it was declared."""
+        return OutputContract(schema=self.schema, mode=self.mode)
+
+
+def declare(schema: Any, mode: Any = ContractMode.STRICT.value) -> OutputContract:
     """The contract of a schema and a mode. Raises InvalidInput with every fault of the two."""
     faults: list[Violation] = []
-    if mode not in list(Mode):
+    if mode not in list(ContractMode):
         faults.append(Violation(field=MODE_FIELD, reason="is not known", remedy="write strict or permissive"))
     found = "{}"
     try:
-        found = _checked(schema, strict=mode != Mode.PERMISSIVE)
+        found = _checked(schema, strict=mode != ContractMode.PERMISSIVE)
     except InvalidInput as refused:
         faults.extend(refused.violations)
     if faults:
         raise InvalidInput(faults)
-    return OutputContract(schema=found, mode=Mode(mode))
+    return OutputContract(schema=found, mode=ContractMode(mode))
 
 
 def _checked(schema: Any, *, strict: bool) -> str:

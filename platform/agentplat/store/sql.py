@@ -23,6 +23,9 @@ from agentplat.store.people import SqlActs, SqlPeople
 from agentplat.store.port import Store, Work
 from agentplat.store.registry import SqlRegistry
 from agentplat.store.runs import SqlRuns
+from agentplat.store.spaces import SqlSpaces
+from agentplat.store.tickets import SqlTickets
+from agentplat.store.workspaces import SqlContracts, SqlWorkspaces
 
 
 class SqlWork(Work):
@@ -80,6 +83,26 @@ class SqlWork(Work):
     @override
     def deliveries(self) -> SqlDeliveries:
         return SqlDeliveries(self._connection)
+
+    @cached_property
+    @override
+    def workspaces(self) -> SqlWorkspaces:
+        return SqlWorkspaces(self._connection)
+
+    @cached_property
+    @override
+    def tickets(self) -> SqlTickets:
+        return SqlTickets(self._connection)
+
+    @cached_property
+    @override
+    def spaces(self) -> SqlSpaces:
+        return SqlSpaces(self._connection)
+
+    @cached_property
+    @override
+    def contracts(self) -> SqlContracts:
+        return SqlContracts(self._connection)
 
 
 class SqlStore(Store):

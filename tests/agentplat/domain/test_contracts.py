@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 import pytest
-from agentplat.domain.contracts import MOST_FAULTS, Checked, Mode, OutputContract, declare
+from agentplat.domain.contracts import MOST_FAULTS, Checked, ContractMode, OutputContract, declare
 from agentplat.domain.errors import InvalidInput
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -79,11 +79,11 @@ def test_a_mode_that_nobody_knows_is_an_error(mode: Any) -> None:
 
 
 def test_strict_is_the_mode_of_a_contract_that_names_none() -> None:
-    assert declare({}) == OutputContract(schema="{}", mode=Mode.STRICT)
+    assert declare({}) == OutputContract(schema="{}", mode=ContractMode.STRICT)
 
 
 @pytest.mark.promise("D-12")
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(ContractMode))
 @pytest.mark.parametrize(
     "schema",
     [
@@ -96,7 +96,7 @@ def test_strict_is_the_mode_of_a_contract_that_names_none() -> None:
         {"properties": {"deep": {"items": {"anyOf": [{"$ref": "//internal.example/x"}]}}}},
     ],
 )
-def test_a_reference_that_leads_outside_is_a_contract_that_cannot_be_resolved(schema: Any, mode: Mode) -> None:
+def test_a_reference_that_leads_outside_is_a_contract_that_cannot_be_resolved(schema: Any, mode: ContractMode) -> None:
     [(_, reason, _)] = refused(schema, mode.value)
     assert reason == "cannot be resolved: it leads outside of this schema, and nothing is ever fetched"
 
@@ -109,7 +109,7 @@ def test_a_reference_that_leads_to_no_schema_is_refused(reference: str) -> None:
 
 
 @pytest.mark.promise("D-12")
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(ContractMode))
 @pytest.mark.parametrize(
     "schema",
     [
@@ -124,7 +124,7 @@ def test_a_reference_that_leads_to_no_schema_is_refused(reference: str) -> None:
         },
     ],
 )
-def test_an_endless_reference_is_refused(schema: Any, mode: Mode) -> None:
+def test_an_endless_reference_is_refused(schema: Any, mode: ContractMode) -> None:
     [(_, reason, _)] = refused(schema, mode.value)
     assert reason.startswith("leads round without an end")
 
@@ -169,10 +169,10 @@ def test_strict_refuses_a_schema_of_which_something_would_never_be_checked(schem
     [(found, _, told_remedy)] = refused(schema)
     assert found == f"expected_output_schema{field}"
     assert told_remedy.startswith(remedy)
-    assert declare(schema, "permissive").mode is Mode.PERMISSIVE
+    assert declare(schema, "permissive").mode is ContractMode.PERMISSIVE
 
 
-@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("mode", list(ContractMode))
 @pytest.mark.parametrize(
     ("schema", "field"),
     [
@@ -194,7 +194,7 @@ def test_strict_refuses_a_schema_of_which_something_would_never_be_checked(schem
         ("{}", ""),
     ],
 )
-def test_a_schema_that_is_not_as_the_draft_wants_it_is_refused_in_every_mode(schema: Any, field: str, mode: Mode) -> None:
+def test_a_schema_that_is_not_as_the_draft_wants_it_is_refused_in_every_mode(schema: Any, field: str, mode: ContractMode) -> None:
     assert [found for found, _, _ in refused(schema, mode.value)] == [f"expected_output_schema{field}"]
 
 
