@@ -63,7 +63,7 @@ class DriveExternally:
 
     def tools(self, held: Held) -> list[ToolSpec]:
         """The tools that a held run may call."""
-        return self.act.offered(held.circumstances)
+        return self.act.offered(held)
 
     def heartbeat(self, holding: Holding) -> float:
         """Hold the run for another while, and say for how many seconds."""
