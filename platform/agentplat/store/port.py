@@ -312,6 +312,15 @@ class Budgets(Protocol):
     def open_calls(self, run_id: int) -> dict[int, dict[Unit, int]]:
         """What is set aside for calls of the run, by call and unit."""
 
+    def set_aside(self, run_id: int, delegator_run_id: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        """Set the amounts aside for a delegated run, in budgets that this transaction holds, until it ends (D-6).
+
+        `Runs.close` gives back what it did not spend. What it delegated itself and goes on stays set aside where this was.
+        """
+
+    def escrowed(self, run_id: int) -> dict[Unit, int]:
+        """What was set aside for a delegated run, by unit; its ceilings are never set higher."""
+
     def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
         """Turn what is set aside for a call into what it took, by unit; a unit that `took` lacks took all. What was settled now."""
 

@@ -273,11 +273,9 @@ class SqlRuns(Runs):
     @override
     def close(self, run: Run, closing: Closing, at: int) -> Run:
         ended = {"state": closing.state.value, "waiting_for": None, "owner": None, "lease_until": 0}
-        # What became of a call that is still open nobody knows, so it took its worst case, whoever ends the run.
-        budgets = SqlBudgets(self._connection)
         settled = [
-            BudgetSettled(call=call, amounts={unit.value: amount for unit, amount in budgets.settle(run.id, call, {}).items()})
-            for call in budgets.open_calls(run.id)
+            BudgetSettled(call=call, amounts={unit.value: amount for unit, amount in took.items()})
+            for call, took in SqlBudgets(self._connection).end(run.id).items()
         ]
         return self._now(self._change(run, [*settled, closing], at, **ended))
 
