@@ -43,6 +43,9 @@ class Registry(Protocol):
     def page(self, scopes: Collection[str], after: Ref | None, size: int) -> list[Agent]:
         """Agents of these scopes and below, by scope, then name, from behind `after`."""
 
+    def named(self, name: str, scopes: Collection[str], size: int) -> list[Agent]:
+        """Agents of this name in these scopes and below, by scope; at most so many."""
+
     def last_number(self, agent: Agent) -> int:
         """The highest number of the agent's versions, 0 where there is none."""
 

@@ -12,6 +12,7 @@ from agentplat.store.port import Store
 from agentplat.usecases.act_in_run import ActInRun
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.cancel_run import CancelRun
+from agentplat.usecases.delegate_task import DelegateTask
 from agentplat.usecases.deliver_outbox import DeliverOutbox
 from agentplat.usecases.drive_externally import DriveExternally
 from agentplat.usecases.finish_run import FinishRun
@@ -100,7 +101,11 @@ class Acting:
 
 def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[AnyTool] = ()) -> Acting:
     """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: beside those of the platform."""
-    own: tuple[AnyTool, ...] = (ReadArtifact(store=store, content=content), SubmitOutput(content=content))
+    own: tuple[AnyTool, ...] = (
+        ReadArtifact(store=store, content=content),
+        SubmitOutput(content=content),
+        DelegateTask(content=content),
+    )
     gate = JudgeCall(tools={tool.spec.name: tool for tool in (*own, *tools)})
     return Acting(
         lease=LeaseRun(store=store, content=content, lease_s=lease_s),

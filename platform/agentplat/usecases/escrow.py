@@ -62,8 +62,8 @@ def has_something_left(work: Work, run: Run) -> bool:
 def set_aside(work: Work, delegator: Run, delegate: Run, asked: Mapping[Unit, int]) -> dict[Unit, int]:
     """Set aside what a delegated run may spend, and make that its ceilings; the ceilings. asked: what the delegator lets it have.
 
-    The smallest counts of what was asked, what the delegate's version sets, and what the delegator's run and agent have left. A unit
-    of which nobody limits anything stays without ceiling. Raises Refused where the delegator has nothing left.
+    The smallest counts of what was asked, what the delegate's version sets, and what the delegator's run and agent have left. A
+    unit of which nobody limits anything stays without ceiling. Raises Refused where the delegator has nothing left.
     """
     budgets = work.budgets.hold(charged_to(work, delegator), tuple(Unit), own_ceilings(work, delegator))
     if _used_up(budgets):

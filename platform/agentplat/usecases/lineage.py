@@ -1,7 +1,7 @@
 """Where the work of a run or a ticket came from: through delegations, mentions, events and pipelines alike (D-5).
 
-A run came from the run that opened it, whatever it opened it by, and from the ticket that it works on. A ticket came from its parent
-and from the run that made it. So neither a parent that is left out nor a mention in between makes work look new.
+A run came from the run that opened it, whatever it opened it by, and from the ticket that it works on. A ticket came from its
+parent and from the run that made it. So neither a parent that is left out nor a mention in between makes work look new.
 """
 
 from __future__ import annotations

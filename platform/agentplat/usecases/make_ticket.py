@@ -40,6 +40,4 @@ def _below(work: Work, new: NewTicket) -> Guarded:
     parent_id = new.parent_id
     if parent_id is None:
         return Guarded(guards=(), given=Resolvers())
-    return Guarded(
-        guards=(Guard.DEPTH,), given=Resolvers(depth=lambda: depth_of(lineage_of(work, ticket_key(parent_id))))
-    )
+    return Guarded(guards=(Guard.DEPTH,), given=Resolvers(depth=lambda: depth_of(lineage_of(work, ticket_key(parent_id)))))

@@ -267,7 +267,7 @@ def _create_tickets() -> None:
             "status IN ('backlog', 'open', 'in_progress', 'blocked', 'in_review', 'done', 'failed', 'cancelled')",
             name=op.f("ck_tickets_status"),
         ),
-        sa.CheckConstraint("(depth = 0) = (delegated_by_id IS NULL)", name=op.f("ck_tickets_delegated")),
+        sa.CheckConstraint("delegated_by_id IS NULL OR depth > 0", name=op.f("ck_tickets_delegated")),
         sa.CheckConstraint("(made_by_id IS NULL) <> (made_in_run_id IS NULL)", name=op.f("ck_tickets_made")),
         sa.CheckConstraint("depth >= 0 AND depth <= 3", name=op.f("ck_tickets_depth")),
         sa.ForeignKeyConstraint(["delegated_by_id"], ["agents.id"], name="fk_tickets_delegated_by_id"),
