@@ -1,6 +1,6 @@
-"""A process that delegates for held runs: python -m … DATABASE FOLDER WORKSPACE SPACE KILL RUN… . Prints what came of each run.
+"""A process that delegates for held runs: python -m … DATABASE FOLDER WORKSPACE SPACE KILL RUN…; prints what came of each.
 
-KILL: ``never``; ``before`` or ``after`` ends the process with SIGKILL around the moment that the first delegation sets budgets aside.
+KILL: ``never``; ``before`` or ``after`` ends it with SIGKILL around the moment that its first delegation sets budgets aside.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentplat.store.sql import open_store
 
 from tests.agentplat.delegation_records import Desk
 
-BUDGET = {"tool_calls": 3}
+BUDGET = {"tokens": 3}
 
 
 def _die_around(when: str) -> None:
