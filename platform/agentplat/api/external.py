@@ -60,7 +60,7 @@ def lease(served: Served, access: Caller) -> LeasedOut | Response:
 @router.get("/external/run")
 def read_task(served: Served, ticket: Shown) -> TaskOut:
     """What the run is about, and what was done in it so far."""
-    return TaskOut.of(served.use_cases.drive_externally.held(ticket))
+    return TaskOut.of(served.use_cases.drive_externally.task(ticket))
 
 
 @router.get("/external/run/tools")

@@ -11,6 +11,7 @@ from agentplat.domain.runs import Run, WaitingFor
 from agentplat.domain.steps import Body, BudgetReserved, BudgetSettled, ModelTurn, Waiting
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store
+from agentplat.usecases.tell_space import let_wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class ChargeTurn:
                 work.budgets.reserve(run.id, -turn, amounts, budgets)
                 step = BudgetReserved(call=-turn, amounts={unit.value: amount for unit, amount in amounts.items()})
                 return work.runs.append(run, [step], now_ms())
-            work.runs.wait(run, Waiting(waiting_for=WaitingFor.BUDGET, ceiling=stop.words), now_ms())
+            let_wait(work, run, Waiting(waiting_for=WaitingFor.BUDGET, ceiling=stop.words))
         raise RunWaits(run.id, stop.words)
 
     def settle(self, run: Run, turn: int, took: Mapping[Unit, int], said: ModelTurn) -> Run:
