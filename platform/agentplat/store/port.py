@@ -198,16 +198,25 @@ class Runs(Protocol):
     def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:
         """Those of the runs whose agents are of these scopes or below."""
 
-    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None) -> bool:
+    def labels(self, run_ids: Collection[int]) -> Labels:
+        """All labels that any of the runs has."""
+
+    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None, host: str | None = None) -> bool:
         """Whether `lease` would find a run just now."""
 
     def lease(
-        self, drivers: Collection[DriverKind], owner: str, lease_s: float, scopes: Collection[str] | None = None
+        self,
+        drivers: Collection[DriverKind],
+        owner: str,
+        lease_s: float,
+        scopes: Collection[str] | None = None,
+        host: str | None = None,
     ) -> Run | None:
         """Hold the oldest run with one of the drivers that is queued, or whose holder let its lease run out; None if there is none.
 
         It is running from then on and counts one attempt more. owner: a text that nobody else has. scopes: only runs of agents of
-        these scopes and below; None for all.
+        these scopes and below; None for all. host: a run that needs work trees is taken only for the host that
+        holds its repositories, and never for None.
         """
 
     def renew(self, run: Run, lease_s: float) -> bool:

@@ -52,9 +52,10 @@ repositories = sa.Table(
     sa.Column("id", ID, primary_key=True),
     sa.Column("workspace_id", ID, sa.ForeignKey("workspaces.id"), nullable=False),
     sa.Column("name", NAME, nullable=False),
+    sa.Column("host", NAME, nullable=False),
     sa.Column("path", sa.Text, nullable=False),
     sa.UniqueConstraint("workspace_id", "name"),
-    sa.CheckConstraint("name <> '' AND path <> ''", name="named"),
+    sa.CheckConstraint("name <> '' AND host <> '' AND path <> ''", name="named"),
 )
 
 spaces = sa.Table(

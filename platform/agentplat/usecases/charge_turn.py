@@ -12,6 +12,7 @@ from agentplat.domain.steps import Body, BudgetReserved, BudgetSettled, ModelTur
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store
 from agentplat.usecases.escrow import charged_to, own_ceilings
+from agentplat.usecases.tell_space import let_wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class ChargeTurn:
                 work.budgets.reserve(run.id, -turn, amounts, budgets)
                 step = BudgetReserved(call=-turn, amounts={unit.value: amount for unit, amount in amounts.items()})
                 return work.runs.append(run, [step], now_ms())
-            work.runs.wait(run, Waiting(waiting_for=WaitingFor.BUDGET, ceiling=stop.words), now_ms())
+            let_wait(work, run, Waiting(waiting_for=WaitingFor.BUDGET, ceiling=stop.words))
         raise RunWaits(run.id, stop.words)
 
     def settle(self, run: Run, turn: int, took: Mapping[Unit, int], said: ModelTurn) -> Run:
