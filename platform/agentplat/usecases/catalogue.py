@@ -13,6 +13,7 @@ from agentplat.usecases.act_in_run import ActInRun
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.cancel_run import CancelRun
 from agentplat.usecases.delegate_task import DelegateTask
+from agentplat.usecases.delegate_ticket import DelegateTicket
 from agentplat.usecases.deliver_outbox import DeliverOutbox
 from agentplat.usecases.drive_externally import DriveExternally
 from agentplat.usecases.finish_run import FinishRun
@@ -86,6 +87,7 @@ class UseCases:
     cancel_run: CancelRun
     verify_trail: VerifyTrail
     drive_externally: DriveExternally
+    delegate_ticket: DelegateTicket
     together: Together
 
     def check(self) -> None:
@@ -159,6 +161,7 @@ def build_use_cases(
         set_limits=SetLimits(store=store),
         show_chain=ShowChain(store=store),
         open_run=OpenRun(store=store, content=content),
+        delegate_ticket=DelegateTicket(store=store, content=content),
         read_runs=ReadRuns(store=store),
         cancel_run=acting.cancel,
         verify_trail=VerifyTrail(store=store),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +13,15 @@ from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.budgets import ceilings_of
 from agentplat.domain.contracts import MODE_FIELD, SCHEMA_FIELD, ContractMode, declared
 from agentplat.domain.delegation import OTHER_AGENT, OTHER_TICKET, no_parent
-from agentplat.domain.errors import NotFound, Refused
-from agentplat.domain.modes import Mode
+from agentplat.domain.errors import Refused
 from agentplat.domain.scopes import contains
 from agentplat.domain.spaces import Workplace
-from agentplat.domain.steps import ResultKind
 from agentplat.domain.tickets import Ticket
-from agentplat.domain.tools import DELEGATE_TASK, Asked, Effect, Given, Move, Place, ToolSpec
+from agentplat.domain.tools import DELEGATE_TASK, Effect, Given, Place, ToolSpec
 from agentplat.store.port import Work
 from agentplat.usecases.hand_over import HandedOver, HandOver, Resolve, find_delegate, hand_over, resolvers_of
+from agentplat.usecases.place_tools import CHAT, LONGEST_MS, PlaceTool, Where, told
 from agentplat.usecases.texts import MOST_TITLE_CHARACTERS, check_description, check_title
-from agentplat.usecases.tool import WorkTool
 
 _AMOUNTS = {
     "money_usd": {"type": "number", "minimum": 0, "maximum": 1_000_000_000},
@@ -60,16 +58,16 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     effect=Effect.WRITE,
-    longest_ms=10_000,
+    longest_ms=LONGEST_MS,
     labels=frozenset(),
     # It stays in the platform, behind guards of its own.
     free_from=Autonomy.ACT_WITH_APPROVAL,
-    place=Place(modes=frozenset({Mode.CHAT}), named=True),
+    place=Place(modes=CHAT, named=True),
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelegateTask(WorkTool):
+@dataclass(frozen=True, kw_only=True)
+class DelegateTask(PlaceTool):
     """The tool. resolve: how its guards come to their facts."""
 
     content: ContentStore
@@ -81,49 +79,29 @@ class DelegateTask(WorkTool):
         return SPEC
 
     @override
-    def fault(self, asked: Asked) -> str | None:
-        return None
-
-    @override
-    def artifact(self, asked: Asked) -> str | None:
-        return None
-
-    @override
-    def moves(self, work: Work, asked: Asked) -> tuple[Move, ...]:
-        return ()  # where it goes is known only once the guards have passed; the barrier stands behind them
-
-    @override
-    def within(self, work: Work, asked: Asked) -> Given:
-        handed = hand_over(work, self.content, _hand_over(work, asked), self.resolve)
-        return Given(result=ResultKind.DONE, data=_told(handed))
+    def act(self, work: Work, where: Where, arguments: Mapping[str, Any]) -> Given:
+        return _told(hand_over(work, self.content, _asked_for(work, where, arguments), self.resolve))
 
 
-def _hand_over(work: Work, asked: Asked) -> HandOver:
+def _asked_for(work: Work, where: Where, arguments: Mapping[str, Any]) -> HandOver:
     """What is asked for; who delegates, and on which ticket, is the run's word and not the caller's (D-5).
 
     Raises Refused where the arguments say otherwise, InvalidInput.
     """
-    run, arguments = asked.run, asked.arguments
-    workplace = work.spaces.workplace(run.id)
-    space = None if workplace is None else work.spaces.find(workplace.space_id)
-    workspace = None if workplace is None else work.workspaces.find(workplace.workspace_id)
-    if workplace is None or space is None or workspace is None:
-        raise AssertionError("the tool exists only in spaces")
-    if space.removed_at is not None:
-        raise NotFound
+    run = where.run
     if arguments.get("from_agent_id", run.agent.text) not in (run.agent.text, run.agent.name):
         raise Refused(OTHER_AGENT)
     return HandOver(
         source=run,
         person=work.people.by_id(run.on_behalf_of_id),
-        workspace=workspace,
-        space=space,
-        delegate=find_delegate(work, workspace, arguments["agent"]),
+        workspace=where.workspace,
+        space=where.space,
+        delegate=find_delegate(work, where.workspace, arguments["agent"]),
         title=check_title(arguments["title"]),
         description=check_description(arguments["description"]),
         # Whoever reads the run's trail may read its agent's scope, and perhaps no more.
         may_name=lambda scope: contains(run.agent.scope, scope),
-        parent=_parent(work, workplace, arguments.get("parent_ticket_id")),
+        parent=_parent(work, where.workplace, arguments.get("parent_ticket_id")),
         contract=declared(arguments.get(SCHEMA_FIELD), arguments.get(MODE_FIELD)),
         ceilings=ceilings_of({"spec": {"budget": arguments.get("budget")}}),
     )
@@ -146,12 +124,13 @@ def _parent(work: Work, workplace: Workplace, named: int | str | None) -> Ticket
     return ticket
 
 
-def _told(handed: HandedOver) -> bytes:
-    told = {
-        "ticket": f"#{handed.ticket.number}",
-        "depth": handed.ticket.depth,
-        "run": handed.run.id,
-        "agent": handed.run.agent.text,
-        "ceilings": {unit.value: amount for unit, amount in sorted(handed.ceilings.items())},
-    }
-    return json.dumps(told, ensure_ascii=False).encode()
+def _told(handed: HandedOver) -> Given:
+    return told(
+        {
+            "ticket": handed.ticket.number,
+            "depth": handed.ticket.depth,
+            "run": handed.run.id,
+            "agent": handed.run.agent.text,
+            "ceilings": {unit.value: amount for unit, amount in sorted(handed.ceilings.items())},
+        }
+    )

@@ -14,7 +14,7 @@ from agentplat.domain.contracts import OutputContract
 from agentplat.domain.delegated import delegated
 from agentplat.domain.delegation import HIDDEN, STRUCTURE, Guard, Key, Levels, Lineage, Link, Resolvers, depth_of, way_from
 from agentplat.domain.errors import InvalidInput, Refused, Violation
-from agentplat.domain.labels import crossing
+from agentplat.domain.labels import crossing, label_of
 from agentplat.domain.registry import Agent
 from agentplat.domain.runs import Run
 from agentplat.domain.scopes import contains
@@ -35,7 +35,7 @@ _CALL: Key = ("call", 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandOver:
-    """Work to be handed on. source: the run that does, None where a person does. person: on whose behalf.
+    """Work to be handed on. source: the run that does, None where a person does. person: on whose behalf. space: held.
 
     parent: the ticket that it is part of. ceilings: the most that the delegate may spend. may_name: whether whoever hands it on may
     know the name of an agent of a scope.
@@ -178,6 +178,7 @@ def _opened(work: Work, content: ContentStore, given: HandOver, ticket: Ticket) 
         source=source,
         workplace=workplace,
         text=delegated(given.workspace, given.space, ticket, shown),
+        labels=label_of(given.workspace.scope),
     )
     return open_work(work, content, new)
 
