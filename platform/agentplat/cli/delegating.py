@@ -45,9 +45,7 @@ def register(app: typer.Typer, connect: Connect) -> None:
         space: Annotated[int, typer.Option(help="The space to work in.", min=1, show_default=False)],
         description: Annotated[str, typer.Option(help="All that the agent needs to know.")] = "",
         parent: Annotated[int | None, typer.Option(help="The ticket that it is part of.", min=1, show_default=False)] = None,
-        output_schema: Annotated[
-            Path | None, typer.Option(help="File with its JSON Schema.", show_default=False)
-        ] = None,
+        output_schema: Annotated[Path | None, typer.Option(help="File with its JSON Schema.", show_default=False)] = None,
         server: Server = None,
         token_file: TokenFile = None,
         form: Form = Format.TEXT,
