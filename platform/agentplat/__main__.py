@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import delegating, dispatching, governing, people, publishing, runs, serving
+from agentplat.cli import delegating, dispatching, governing, people, publishing, runs, serving, spaces, working
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -125,6 +125,8 @@ def build() -> typer.Typer:
     governing.register(app, _connect)
     runs.register(app, _connect)
     delegating.register(app, _connect)
+    working.register(app, _connect)
+    spaces.register(app, _connect)
     people.register(app, _open_desk)
     return app
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from pydantic import Field
 
 from agentplat.api.callers import Caller, Served
 from agentplat.api.models import Wire
+from agentplat.api.tickets import TicketNumber
+from agentplat.api.workspaces import WorkspaceId
 from agentplat.domain.budgets import ceilings_of
 from agentplat.domain.contracts import declared
 from agentplat.usecases.delegate_ticket import Asked, Node, TreeRun
 from agentplat.usecases.hand_over import HandedOver
 
 router = APIRouter(prefix="/v1", tags=["delegation"])
-
-WorkspaceId = Annotated[int, Path(ge=1, le=2**63 - 1)]
-TicketNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 class AllowanceIn(Wire):
@@ -58,7 +57,7 @@ class DelegateIn(Wire):
         )
 
 
-class DelegatedOut(Wire):
+class HandedOverOut(Wire):
     """What came of a delegation. ticket: its number. ceilings: whole numbers by unit."""
 
     ticket: int
@@ -128,13 +127,13 @@ class NodeOut(Wire):
         )
 
 
-@router.post("/workspaces/{workspace_id}/tickets:delegate", status_code=HTTPStatus.CREATED)
-def delegate(served: Served, access: Caller, workspace_id: WorkspaceId, given: DelegateIn) -> DelegatedOut:
+@router.post("/workspaces/{workspace}/tickets:delegate", status_code=HTTPStatus.CREATED)
+def delegate(served: Served, access: Caller, workspace: WorkspaceId, given: DelegateIn) -> HandedOverOut:
     """Hand work on to an agent: a ticket for it, and its run on that ticket in the space. Refused where a guard objects."""
-    return DelegatedOut.of(served.use_cases.delegate_ticket(access, workspace_id, given.value()))
+    return HandedOverOut.of(served.use_cases.delegate_ticket(access, workspace, given.value()))
 
 
-@router.get("/workspaces/{workspace_id}/tickets/{number}/tree")
-def show_tree(served: Served, access: Caller, workspace_id: WorkspaceId, number: TicketNumber) -> NodeOut:
+@router.get("/workspaces/{workspace}/tickets/{number}/tree")
+def show_tree(served: Served, access: Caller, workspace: WorkspaceId, number: TicketNumber) -> NodeOut:
     """A ticket with all that was delegated from it, and why delegations were refused."""
-    return NodeOut.of(served.use_cases.delegate_ticket.tree(access, workspace_id, number))
+    return NodeOut.of(served.use_cases.delegate_ticket.tree(access, workspace, number))

@@ -11,12 +11,10 @@ import typer
 from agentplat.cli.outcomes import Format, show
 from agentplat.cli.publishing import Connect, Form, Server, TokenFile
 from agentplat.cli.runs import schema_of
+from agentplat.cli.working import TicketNumber, WorkspaceId
 
 _HIDDEN = "an agent outside your access"
 _MARGIN = "  "
-
-WorkspaceId = Annotated[int, typer.Argument(help="The workspace's number.", min=1, max=2**63 - 1, show_default=False)]
-TicketNumber = Annotated[int, typer.Argument(help="The number behind the #.", min=1, max=2**31 - 1, show_default=False)]
 
 
 def _node_lines(node: Mapping[str, Any], margin: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentplat.content.port import ContentStore
@@ -21,6 +21,7 @@ from agentplat.usecases.finding_work import (
     readable_members,
     readable_workspace,
     space_in,
+    ticket_numbers,
 )
 from agentplat.usecases.speak import Speaker, Speech, speak
 from agentplat.usecases.texts import check_text
@@ -133,29 +134,25 @@ def _tickets(work: Work, workspace: Workspace, begun: str) -> list[Completion]:
     return [Completion(insert=f"#{ticket.number}", label=f"#{ticket.number} {ticket.title}") for ticket in found]
 
 
-def shown_messages(work: Work, access: Access, messages: Iterable[Message]) -> list[ShownMessage]:
+def shown_messages(work: Work, access: Access, messages: Sequence[Message]) -> list[ShownMessage]:
     """Messages of readable workspaces for one reader."""
-    numbers: dict[int, int] = {}
-    found = []
-    for message in messages:
-        for ticket_id in message.tickets:
-            ticket = None if ticket_id in numbers else work.tickets.find(ticket_id)
-            if ticket is not None:
-                numbers[ticket_id] = ticket.number
-        found.append(
-            ShownMessage(
-                id=message.id,
-                kind=message.kind,
-                author_kind=message.author.kind,
-                author=access.visible(message.author.ref),
-                run_id=message.run_id,
-                body=message.body,
-                at=message.at,
-                tickets=tuple(numbers[ticket_id] for ticket_id in message.tickets),
-                mentions=tuple(_shown_mention(access, mention) for mention in message.mentions),
-            )
-        )
-    return found
+    numbers = ticket_numbers(work, messages)
+    return [shown_to(access, message, numbers) for message in messages]
+
+
+def shown_to(access: Access, message: Message, numbers: Mapping[int, int]) -> ShownMessage:
+    """A message of a readable workspace for one reader. numbers: those of tickets, by id."""
+    return ShownMessage(
+        id=message.id,
+        kind=message.kind,
+        author_kind=message.author.kind,
+        author=access.visible(message.author.ref),
+        run_id=message.run_id,
+        body=message.body,
+        at=message.at,
+        tickets=tuple(numbers[ticket_id] for ticket_id in message.tickets),
+        mentions=tuple(_shown_mention(access, mention) for mention in message.mentions),
+    )
 
 
 def _shown_mention(access: Access, mention: Mention) -> ShownMention:

@@ -9,7 +9,7 @@ from agentplat.domain.errors import NotFound, Unauthenticated
 from agentplat.domain.labels import Labels, join, label_of
 from agentplat.domain.registry import Agent
 from agentplat.domain.scopes import Ref, contains
-from agentplat.domain.spaces import Space
+from agentplat.domain.spaces import Message, Space
 from agentplat.domain.tickets import Party, PartyKind, Ticket
 from agentplat.domain.workspaces import Workspace
 from agentplat.store.port import Work
@@ -90,3 +90,10 @@ def labels_within(work: Work, workspace: Workspace, run_ids: Iterable[int | None
 def labels_of_ticket(work: Work, workspace: Workspace, ticket: Ticket) -> Labels:
     """The labels of a ticket's text, with all who ever changed it."""
     return labels_within(work, workspace, [ticket.made_in_run_id, *(change.run_id for change in work.tickets.changes(ticket.id))])
+
+
+def ticket_numbers(work: Work, messages: Iterable[Message]) -> dict[int, int]:
+    """The numbers of the tickets that messages refer to, by id."""
+    ids = {ticket_id for message in messages for ticket_id in message.tickets}
+    found = (work.tickets.find(ticket_id) for ticket_id in sorted(ids))
+    return {ticket.id: ticket.number for ticket in found if ticket is not None}

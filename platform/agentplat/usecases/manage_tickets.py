@@ -27,7 +27,15 @@ from agentplat.domain.tickets import (
 from agentplat.domain.times import now_ms
 from agentplat.domain.workspaces import Workspace
 from agentplat.store.port import Store, Work
-from agentplat.usecases.finding_work import agent_in, as_party, open_workspace, person_of, readable_workspace, ticket_in
+from agentplat.usecases.finding_work import (
+    agent_in,
+    as_party,
+    open_workspace,
+    person_of,
+    readable_workspace,
+    ticket_in,
+    ticket_numbers,
+)
 from agentplat.usecases.make_ticket import make_ticket
 from agentplat.usecases.texts import check_description, check_text, check_title
 
@@ -46,7 +54,10 @@ class Delegated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTicket:
-    """A ticket with all that belongs to it. parent: the number of the ticket that it is part of."""
+    """A ticket with all that belongs to it. parent: the number of the ticket that it is part of.
+
+    numbers: those of the tickets that the messages refer to, by id.
+    """
 
     ticket: Ticket
     parent: int | None
@@ -57,6 +68,7 @@ class ShownTicket:
     children: tuple[Delegated, ...]
     runs: tuple[Run, ...]
     messages: tuple[Message, ...]
+    numbers: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +181,7 @@ def shown_ticket(work: Work, workspace: Workspace, number: int) -> ShownTicket:
     ticket = ticket_in(work, workspace, number)
     parent = None if ticket.parent_id is None else work.tickets.find(ticket.parent_id)
     runs = (work.runs.find(run_id) for run_id in work.spaces.runs_on(ticket.id, MOST_RELATED))
+    messages = work.spaces.referring(ticket.id, MOST_RELATED)
     budget = [MOST_RELATED]
     return ShownTicket(
         ticket=ticket,
@@ -179,7 +192,8 @@ def shown_ticket(work: Work, workspace: Workspace, number: int) -> ShownTicket:
         comments=tuple(work.tickets.comments(ticket.id, 0, MOST_RELATED)),
         children=_below(work, ticket, budget),
         runs=tuple(run for run in runs if run is not None),
-        messages=tuple(work.spaces.referring(ticket.id, MOST_RELATED)),
+        messages=tuple(messages),
+        numbers=ticket_numbers(work, messages),
     )
 
 
