@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,10 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
-from agentplat.domain.modes import Mode
 from agentplat.store.engine import open_engine
-from agentplat.store.sql import open_store
 
+from tests.agentplat.http import path
 from tests.agentplat.processes import Server, command, up
-from tests.agentplat.records import person
 from tests.agentplat.world import PATIENCE_S, manifest, manifests
 
 SCOPE = "acme/platform"
@@ -81,11 +79,13 @@ class Program:
 
     def delegate(self, agent: str, **more: Any) -> dict[str, Any]:
         """Delegate; the result as the program gets it."""
+        return self.call("delegate_task", agent=agent, **{"title": f"{agent} {self._calls}", "description": "do it", **more})
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool; the result as the program gets it."""
         self._calls += 1
-        arguments = {"agent": agent, "title": f"{agent} {self._calls}", "description": "do it", **more}
-        answer = self._client.post(
-            "/v1/external/run/calls", json={"call": self._calls, "tool": "delegate_task", "arguments": arguments}
-        )
+        given = {"call": self._calls, "tool": tool, "arguments": arguments}
+        answer = self._client.post("/v1/external/run/calls", json=given)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
@@ -110,20 +110,17 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     folder: Path = tmp_path_factory.mktemp("up")
     with up(folder, "--poll-interval-s", "0.05") as server:
         file = folder / "agents.yaml"
-        spec = {"driver": {"kind": "external"}, "tools": ["delegate_task"]}
+        spec = {"driver": {"kind": "external"}, "tools": ["delegate_task", "post_message"]}
         file.write_text(manifests(*(manifest(f"{SCOPE}:{name}", **spec) for name in NAMES)), encoding="utf-8")
         published = command("publish", file, "--server", server.url, "--token-file", server.ready["token_file"], cwd=folder)
         assert published.status == 0, published.err
         database = f"sqlite:///{folder / 'data' / 'agentplat.db'}"
-        with closing(open_store(database)) as store, store.writing() as work:
-            workspace = work.workspaces.add(SCOPE, "checkout", person(work), 1)
-            assert workspace is not None
-            space = work.spaces.add(workspace.id, "triage", Mode.CHAT, person(work), 1)
-            assert space is not None
         token = Path(server.ready["token_file"]).read_text(encoding="utf-8").strip()
         headers = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=server.url, headers=headers, timeout=PATIENCE_S) as client:
-            yield Office(server=server, client=client, database=database, workspace=workspace.id, space=space.id)
+            workspace = client.post("/v1/workspaces", json={"scope": SCOPE, "name": "checkout"}).json()["id"]
+            space = client.post(f"/v1/workspaces/{workspace}/spaces", json={"name": "triage"}).json()["id"]
+            yield Office(server=server, client=client, database=database, workspace=workspace, space=space)
 
 
 def _came_back(*names: str) -> str:
@@ -229,3 +226,28 @@ def test_a_person_delegates_at_a_terminal(office: Office, tmp_path: Path) -> Non
         assert b.handed("C")["depth"] == 1
     with office.program(made["run"] + 1):
         pass
+
+
+@pytest.mark.promise("D-5")
+def test_a_mention_in_between_starts_no_chain_of_its_own(office: Office) -> None:
+    for name in "ABCD":
+        where = path("v1", "workspaces", office.workspace, "spaces", office.space, "participants", f"{SCOPE}:{name}")
+        assert office.client.put(where).status_code < 300
+    first = office.delegate("A", title="by mention").json()
+    with office.program(first["run"]) as a:
+        second = a.handed("B")
+    with office.program(second["run"]) as b:
+        said = b.call("post_message", text="@C please look at this")
+        assert said["result"] == "done", said
+    with office.program(second["run"] + 1) as c:
+        assert c.refused("A") == _came_back("A", "B", "C", "A")
+        assert c.refused("B") == _came_back("B", "C", "B")
+        third = c.handed("D")
+        assert third["depth"] == 2
+    with office.program(third["run"]) as d:
+        assert d.call("post_message", text="@B it is done")["result"] == "done"
+    with office.program(third["run"] + 1) as again:
+        assert again.refused("D") == _came_back("D", "B", "D")
+        assert again.handed("E")["depth"] == 3
+    with office.program(third["run"] + 2) as e:
+        assert e.refused("F") == "Delegation refused: chain depth 4 exceeds the cap of 3."
