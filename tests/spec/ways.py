@@ -226,8 +226,8 @@ def render(found: list[Way]) -> str:
     lines = [
         "# Ways to make work, and the guards before each",
         "",
-        "Work begins as a ticket or as a run. Tickets are made in `make_ticket` alone, runs that other runs open in `open_work` and",
-        "by the dispatcher. This page is read from the code: a route, a tool or a process that comes to one of these has a row.",
+        "Work begins as a ticket or as a run. Tickets are made in `make_ticket` alone, runs in `open_work`, by the dispatcher, and",
+        "by `open_run` for people. This page is read from the code: a route, a tool or a process that comes to one has a row.",
         "",
         "<!-- Made from the code by: python -m tests.spec.ways -->",
         "",
