@@ -24,6 +24,7 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry) 
     app.include_router(governing.router)
     app.include_router(runs.router)
     app.include_router(external.router)
+    app.include_router(external.mcp_router)
     app.include_router(dispatch.router)
     for together in (workspaces, tickets, spaces, delegation):
         app.include_router(together.router)
