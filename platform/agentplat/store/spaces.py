@@ -87,7 +87,7 @@ class SqlSpaces(Spaces):
     def add_participant(self, space: Space, agent: Agent, by: Person, at: int) -> bool:
         values = {"space_id": space.id, "agent_id": agent.id, "added_at": at, "added_by_id": by.id}
         added = insert(self._connection, schema.participants).values(values).on_conflict_do_nothing()
-        return self._connection.execute(added).rowcount == 1
+        return self._connection.execute(added.returning(schema.participants.c.agent_id)).first() is not None
 
     @override
     def remove_participant(self, space: Space, agent: Agent) -> bool:

@@ -34,7 +34,7 @@ class ReadSpace(PlaceTool):
         return declared(
             "read_space",
             f"Read the space you work in: at most {MOST_READ} messages behind a message's id, or the newest ones.",
-            {"after": {"type": "integer", "minimum": 0, "maximum": 2**53, "description": "the id of the last message known"}},
+            {"after": {"type": "integer", "minimum": 0, "maximum": 2**53 - 1, "description": "the id of the last message known"}},
             (),
             Place(modes=EVERY_MODE),
             Effect.READ,

@@ -230,8 +230,10 @@ def _keep_unmerged(git: Git, branch: str) -> bool:
     if not git.succeeds("show-ref", "--verify", "--quiet", ours):
         return False
     tip = git("rev-parse", "--verify", ours)
-    alone = git("rev-list", "--count", tip, "--not", f"--exclude={ours}", "--branches", "--remotes", "--tags")
-    if alone != "0":
+    # What is to be left out of the branches is named as they are, without refs/heads.
+    alone = git("rev-list", "--count", tip, "--not", f"--exclude={branch}", "--branches", "--remotes", "--tags")
+    somebody_is_on_it = f"branch {ours}" in git("worktree", "list", "--porcelain").splitlines()
+    if alone != "0" or somebody_is_on_it:
         return True
     git("update-ref", "-d", ours, tip)
     return False
