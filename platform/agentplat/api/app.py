@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from agentplat.api import agents, dispatch, external, governing, people, problems, runs
+from agentplat.api import agents, delegation, dispatch, external, governing, people, problems, runs, spaces, tickets, workspaces
 from agentplat.api.callers import Platform, Served
 from agentplat.api.gateway import Gateway, GatewayLimits
 from agentplat.api.models import HealthOut
@@ -26,6 +26,8 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry) 
     app.include_router(external.router)
     app.include_router(external.mcp_router)
     app.include_router(dispatch.router)
+    for together in (workspaces, tickets, spaces, delegation):
+        app.include_router(together.router)
     _add_open_routes(app)
     app.add_middleware(Gateway, limits=limits, telemetry=telemetry)
     return app

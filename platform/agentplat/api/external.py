@@ -63,7 +63,7 @@ def lease(served: Served, access: Caller) -> LeasedOut | Response:
 @router.get("/external/run")
 def read_task(served: Served, holding: Shown) -> TaskOut:
     """What the run is about, and what was done in it so far."""
-    return TaskOut.of(served.use_cases.drive_externally.held(holding))
+    return TaskOut.of(served.use_cases.drive_externally.task(holding))
 
 
 @router.get("/external/run/tools")
