@@ -184,9 +184,7 @@ def test_mentions_alone_and_mentions_of_people_start_nothing(office: Office) -> 
         (MentionOutcome.IGNORED, "a message of mentions alone starts nothing")
     ] * 2
     told = office.say(ana, space, "@ben look")
-    assert [(mention.outcome, mention.ref) for mention in told.mentions] == [
-        (MentionOutcome.NOTIFIED, Ref("acme/platform", "ben"))
-    ]
+    assert [(mention.outcome, mention.ref) for mention in told.mentions] == [(MentionOutcome.NOTIFIED, Ref("acme/platform", "ben"))]
     with pytest.raises(InvalidInput, match="@zoe means nobody"):
         office.say(ana, space, "@zoe look")
     assert office.all_runs() == []

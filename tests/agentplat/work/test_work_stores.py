@@ -59,12 +59,20 @@ def test_members_have_a_grant_that_contains_the_scope_and_agents_lie_within_it(s
     for ref in (DEVELOPER, Ref("acme", "boss"), Ref("acme/finance", "clerk"), Ref("acme/platform2", "other")):
         agent_of(store, ref)
     with store.writing() as work:
-        for name, scope in (("all", "*"), ("company", "acme"), ("area", "acme/platform"), ("aside", "acme/finance"), ("far", "globex")):
+        for name, scope in (
+            ("all", "*"),
+            ("company", "acme"),
+            ("area", "acme/platform"),
+            ("aside", "acme/finance"),
+            ("far", "globex"),
+        ):
             work.people.grant(person(work, name), Grant(Role.VIEWER, scope))
             work.people.grant(person(work, name), Grant(Role.AUDITOR, scope))
         assert [member.ref.name for member in work.workspaces.members(workspace)] == ["all", "area", "company"]
         assert [agent.ref for agent in work.workspaces.agents(workspace)] == [DEVELOPER]
-        work.registry.retire(found(store, DEVELOPER) if store._engine.dialect.name == "postgresql" else work.workspaces.agents(workspace)[0])
+        work.registry.retire(
+            found(store, DEVELOPER) if store._engine.dialect.name == "postgresql" else work.workspaces.agents(workspace)[0]
+        )
         assert work.workspaces.agents(workspace) == []
 
 
@@ -273,7 +281,12 @@ def test_whoever_goes_on_from_the_last_message_misses_none_however_many_write_at
 
 @pytest.mark.parametrize(
     "statement",
-    ["UPDATE messages SET body = 'x'", "DELETE FROM messages", "UPDATE workplaces SET mode = 'chat'", "UPDATE tickets SET depth = 1"],
+    [
+        "UPDATE messages SET body = 'x'",
+        "DELETE FROM messages",
+        "UPDATE workplaces SET mode = 'chat'",
+        "UPDATE tickets SET depth = 1",
+    ],
 )
 def test_the_database_itself_keeps_what_is_a_record(store: SqlStore, statement: str) -> None:
     workspace, space, who = _setup(store)

@@ -77,9 +77,7 @@ class Scene:
         self.ana: Access = self.office.person("acme:ana", (Role.ADMIN, "*"))
         self.office.agent(ALICE)
         self.workspace: Workspace = self.office.workspace(self.ana)
-        self.repository: Repository = self.office.together.workspaces.link(
-            self.ana, self.workspace.id, "site", str(self.linked)
-        )
+        self.repository: Repository = self.office.together.workspaces.link(self.ana, self.workspace.id, "site", str(self.linked))
 
     def space(self, mode: Mode = Mode.CHAT, name: str = "Spring release!") -> Space:
         """A space of the workspace."""
