@@ -32,16 +32,17 @@ MOST = 2**62
 
 
 class HolderKind(StrEnum):
-    """What a ceiling is set on: a scope (the installation, a company, an area), an agent or a run."""
+    """What a ceiling is set on: a scope (the installation, a company, an area), an agent, a run, or all runs of a pipeline."""
 
     SCOPE = "scope"
     AGENT = "agent"
     RUN = "run"
+    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """What a ceiling is set on. key: the scope, or the id of the agent or run as text. name: what it is called in words."""
+    """What a ceiling is set on. key: the scope, or the id of the agent, run or pipeline as text. name: what it is called in words."""
 
     kind: HolderKind
     key: str
@@ -64,15 +65,24 @@ def run_holder(run_id: int) -> Holder:
     return Holder(kind=HolderKind.RUN, key=str(run_id), name=f"run {run_id}")
 
 
+def pipeline_holder(pipeline_id: int) -> Holder:
+    """The holder that stands for all runs of a pipeline's steps."""
+    return Holder(kind=HolderKind.PIPELINE, key=str(pipeline_id), name=f"pipeline {pipeline_id}")
+
+
 def scope_holders(scope: str) -> tuple[Holder, ...]:
     """The installation, the company and the area that a scope lies in, from the broadest."""
     company = scope.partition("/")[0]
     return tuple(scope_holder(found) for found in dict.fromkeys((INSTALLATION, company, scope)))
 
 
-def holders(agent_id: int, ref: Ref, run_id: int) -> tuple[Holder, ...]:
-    """All that a call of a run is charged to, from the broadest: a narrower ceiling so never widens a broader one (A-16)."""
-    return (*scope_holders(ref.scope), agent_holder(agent_id, ref), run_holder(run_id))
+def holders(agent_id: int, ref: Ref, run_id: int, pipeline_id: int | None = None) -> tuple[Holder, ...]:
+    """All that a call of a run is charged to, from the broadest: a narrower ceiling so never widens a broader one (A-16).
+
+    pipeline_id: the pipeline that the run is a step of, where it is one.
+    """
+    whole = () if pipeline_id is None else (pipeline_holder(pipeline_id),)
+    return (*scope_holders(ref.scope), agent_holder(agent_id, ref), *whole, run_holder(run_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

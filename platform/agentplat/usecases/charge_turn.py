@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentplat.domain.budgets import Unit, ceilings_of, first_stop, holders
+from agentplat.domain.budgets import Unit, ceilings_of, first_stop
 from agentplat.domain.errors import RunWaits
 from agentplat.domain.runs import Run, WaitingFor
 from agentplat.domain.steps import Body, BudgetReserved, BudgetSettled, ModelTurn, Waiting
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store
+from agentplat.usecases.charging import charged_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class ChargeTurn:
                 return run
             version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
             own = ceilings_of({} if version is None else version.content.manifest)
-            budgets = work.budgets.hold(holders(run.agent_id, run.agent, run.id), tuple(amounts), own)
+            budgets = work.budgets.hold(charged_to(work, run), tuple(amounts), own)
             stop = first_stop(budgets, amounts)
             if stop is None:
                 work.budgets.reserve(run.id, -turn, amounts, budgets)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Role
-from agentplat.domain.budgets import MOST, Budget, Holder, Unit, agent_holder, holders, run_holder, scope_holder, scope_holders
+from agentplat.domain.budgets import MOST, Budget, Holder, Unit, agent_holder, run_holder, scope_holder, scope_holders
 from agentplat.domain.errors import Conflict, InvalidInput, Violation
 from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Resumed
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
+from agentplat.usecases.charging import charged_to
 from agentplat.usecases.finding import readable_agent, readable_run
 
 Named = str | Ref | int
@@ -83,4 +84,4 @@ def _find(work: Work, access: Access, named: Named) -> _Found:
         own = agent_holder(agent.id, named)
         return _Found(holder=own, scope=named.scope, line=(*scope_holders(named.scope), own))
     run = readable_run(work, access, named)
-    return _Found(holder=run_holder(run.id), scope=run.agent.scope, line=holders(run.agent_id, run.agent, run.id))
+    return _Found(holder=run_holder(run.id), scope=run.agent.scope, line=charged_to(work, run))
