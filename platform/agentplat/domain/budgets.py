@@ -42,7 +42,7 @@ class HolderKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """What a ceiling is set on. key: the scope, or the id of the agent, run or pipeline as text. name: what it is called in words."""
+    """What a ceiling is set on. key: the scope, or the id of the rest as text. name: what it is called in words."""
 
     kind: HolderKind
     key: str

@@ -73,9 +73,7 @@ def template_of(proposal: Proposal) -> Template:
     research = [] if found is None else [_besides(NodeKind.RESEARCH, found.role, found.description, (), None, found.retries)]
     first = (RESEARCH,) if research else ()
     last = proposal.synthesis
-    synthesis = _besides(
-        NodeKind.SYNTHESIS, last.role, last.description, proposal.leaves, last.output_schema, last.retries
-    )
+    synthesis = _besides(NodeKind.SYNTHESIS, last.role, last.description, proposal.leaves, last.output_schema, last.retries)
     steps = (*research, *(_prompt(one, first) for one in _in_order(proposal.sub_tickets)), synthesis)
     return Template(goal=proposal.goal, steps=steps, budget=proposal.budget)
 

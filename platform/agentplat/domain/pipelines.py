@@ -1,4 +1,4 @@
-"""Proposals and the pipelines that approved ones become (D-13 to D-16): where each stands, and what comes next. Nothing is read here."""
+"""Proposals and the pipelines that approved ones become (D-13 to D-16): where each stands, and what comes next."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ _IN_THE_WAY = frozenset({StepState.FAILED, StepState.SKIPPED, StepState.CANCELLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """A pipeline as it stands. source_run_id: the run that proposed it, whose chain its steps continue at its hop; None where people
-    proposed it. Times in milliseconds since 1970, UTC.
+    """A pipeline as it stands.
+
+    source_run_id: the run that proposed it, whose chain its steps continue at its hop; None where only people did. Times in milliseconds since 1970, UTC.
     """
 
     id: int

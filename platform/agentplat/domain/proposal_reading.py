@@ -35,7 +35,9 @@ MOST_AMOUNT = 2**53 - 1
 """The largest whole number that every reader of JSON has."""
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
-_FIELDS = ("goal", "roles", "sub_tickets", "research", "synthesis", "budget")
+_NEEDED = ("goal", "roles", "sub_tickets", SYNTHESIS, "budget")
+WHOLE = "proposal"
+"""What the field of a fault of the whole is called."""
 
 
 @dataclass(slots=True)
@@ -106,8 +108,16 @@ class _Reader:
 
 def read_proposal(given: Any) -> Proposal:
     """A proposal from its JSON values. Raises InvalidInput with every fault; loops of dependencies are named."""
+    proposal, faults = look_through(given)
+    if faults:
+        raise InvalidInput(faults)
+    return proposal
+
+
+def look_through(given: Any) -> tuple[Proposal, list[Violation]]:
+    """What can be read of a proposal, and all that is wrong with it: with a fault, it is only good for finding more of them."""
     reader = _Reader()
-    whole = reader.mapping(given, "proposal" if not isinstance(given, Mapping) else "", [f for f in _FIELDS if f != RESEARCH], [RESEARCH])
+    whole = reader.mapping(given, "" if isinstance(given, Mapping) else WHOLE, _NEEDED, [RESEARCH])
     roles = tuple(_role(reader, value, f"roles[{i}]") for i, value in enumerate(reader.items(whole, "roles", MOST_ROLES)))
     listed = reader.items(whole, "sub_tickets", MOST_SUB_TICKETS)
     sub_tickets = tuple(_sub_ticket(reader, value, f"sub_tickets[{i}]") for i, value in enumerate(listed))
@@ -121,9 +131,7 @@ def read_proposal(given: Any) -> Proposal:
     )
     reader.faults.extend(_misfits(proposal))
     reader.faults.extend(_too_much(proposal))
-    if reader.faults:
-        raise InvalidInput(reader.faults)
-    return proposal
+    return proposal, reader.faults
 
 
 def _too_much(proposal: Proposal) -> Iterator[Violation]:
@@ -132,10 +140,10 @@ def _too_much(proposal: Proposal) -> Iterator[Violation]:
         size = len(proposal.text.encode())
     except (ValueError, RecursionError):
         remedy = "send JSON values: no NaN, no lone surrogates, no integers beyond 2**53, and nothing nested too deep"
-        yield Violation(field="proposal", reason="is not JSON", remedy=remedy)
+        yield Violation(field=WHOLE, reason="is not JSON", remedy=remedy)
         return
     if size > MOST_BYTES:
-        yield Violation(field="proposal", reason=f"is {size} bytes of JSON", remedy=f"use at most {MOST_BYTES}")
+        yield Violation(field=WHOLE, reason=f"is {size} bytes of JSON", remedy=f"use at most {MOST_BYTES}")
 
 
 def _role(reader: _Reader, value: Any, where: str) -> ProposedRole:

@@ -71,7 +71,7 @@ class Synthesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A proposal without any fault; `proposal_reading.read_proposal` makes it. budget: the most that all its steps together take."""
+    """A proposal without any fault; `proposal_reading` makes it. budget: the most that all its steps take together."""
 
     goal: str
     roles: tuple[ProposedRole, ...]

@@ -83,8 +83,8 @@ class Pipelines(Protocol):
         """As `hold`, a running one that nobody else holds; None for any other."""
 
     def due(self, after: int, size: int) -> list[int]:
-        """Running pipelines with an id behind `after` in which something is to be done: the last run of a running step has ended, or
-        no step runs.
+        """Running pipelines with an id behind `after` in which something is to be done: a running step's last run has ended, or no
+        step runs.
         """
 
     def template(self, pipeline_id: int) -> str:

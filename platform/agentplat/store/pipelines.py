@@ -106,9 +106,7 @@ class SqlPipelines(Pipelines):
     def due(self, after: int, size: int) -> list[int]:
         pipelines, steps, attempts = schema.pipelines.c, schema.pipeline_steps.c, schema.pipeline_runs.c
         running = sa.and_(steps.pipeline_id == pipelines.id, steps.state == StepState.RUNNING.value)
-        last = sa.and_(
-            attempts.pipeline_id == steps.pipeline_id, attempts.key == steps.key, attempts.attempt == steps.attempts
-        )
+        last = sa.and_(attempts.pipeline_id == steps.pipeline_id, attempts.key == steps.key, attempts.attempt == steps.attempts)
         ended = sa.and_(running, last, runs.c.id == attempts.run_id, runs.c.state.in_(_ENDED))
         something = sa.or_(sa.exists().where(ended), ~sa.exists().where(running))
         query = sa.select(pipelines.id).where(_RUNNING, pipelines.id > after, something).order_by(pipelines.id).limit(size)

@@ -77,7 +77,13 @@ class SqlProposals(Proposals):
         return self._now(proposal_id)
 
     def _add_revision(self, proposal_id: int, number: int, proposal: Proposal, author: Author, at: int) -> None:
-        values = {"body": proposal.text, "digest": proposal.digest, "run_id": author.run_id, "person_id": author.person_id, "at": at}
+        values = {
+            "body": proposal.text,
+            "digest": proposal.digest,
+            "run_id": author.run_id,
+            "person_id": author.person_id,
+            "at": at,
+        }
         self._connection.execute(schema.proposal_revisions.insert().values(proposal_id=proposal_id, revision=number, **values))
 
     @override
@@ -101,7 +107,9 @@ class SqlProposals(Proposals):
 
     def _revisions(self, wanted: sa.ColumnElement[bool]) -> list[ProposalRevision]:
         revisions = schema.proposal_revisions
-        return [_revision(row) for row in self._connection.execute(sa.select(revisions).where(wanted).order_by(revisions.c.revision))]
+        return [
+            _revision(row) for row in self._connection.execute(sa.select(revisions).where(wanted).order_by(revisions.c.revision))
+        ]
 
     @override
     def revision(self, proposal_id: int, number: int) -> ProposalRevision | None:
@@ -134,4 +142,6 @@ class SqlProposals(Proposals):
             sa.true() if space_id is None else proposals.space_id == space_id,
             sa.true() if before is None else proposals.id < before,
         )
-        return [_kept(row) for row in self._connection.execute(self._select().where(wanted).order_by(proposals.id.desc()).limit(size))]
+        return [
+            _kept(row) for row in self._connection.execute(self._select().where(wanted).order_by(proposals.id.desc()).limit(size))
+        ]

@@ -575,9 +575,7 @@ def _let_pipelines_hold_budgets() -> None:
         sa.CheckConstraint("key <> ''", name=op.f("ck_budgets_key")),
         sa.CheckConstraint(holders, name=op.f("ck_budgets_holder")),
         sa.CheckConstraint("unit IN ('money_microusd', 'tokens', 'tool_calls', 'time_ms')", name=op.f("ck_budgets_unit")),
-        sa.CheckConstraint(
-            "reserved >= 0 AND spent >= 0 AND (ceiling IS NULL OR ceiling >= 0)", name=op.f("ck_budgets_amounts")
-        ),
+        sa.CheckConstraint("reserved >= 0 AND spent >= 0 AND (ceiling IS NULL OR ceiling >= 0)", name=op.f("ck_budgets_amounts")),
         sa.PrimaryKeyConstraint("id", name="pk_budgets"),
         sa.UniqueConstraint("holder", "key", "unit", name="uq_budgets_holder_key_unit"),
     )
