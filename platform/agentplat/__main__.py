@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import dispatching, governing, people, publishing, runs, serving
+from agentplat.cli import dispatching, governing, orchestrating, people, publishing, runs, serving
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -123,6 +123,7 @@ def build() -> typer.Typer:
     dispatching.register(app, serving.dispatch_command(commands), _connect)
     publishing.register(app, _connect)
     governing.register(app, _connect)
+    orchestrating.register(app, _connect)
     runs.register(app, _connect)
     people.register(app, _open_desk)
     return app

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from agentplat.api import agents, dispatch, external, governing, people, problems, runs
+from agentplat.api import agents, dispatch, external, governing, orchestration, people, problems, runs
 from agentplat.api.callers import Platform, Served
 from agentplat.api.gateway import Gateway, GatewayLimits
 from agentplat.api.models import HealthOut
@@ -25,6 +25,7 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry) 
     app.include_router(runs.router)
     app.include_router(external.router)
     app.include_router(dispatch.router)
+    app.include_router(orchestration.router)
     _add_open_routes(app)
     app.add_middleware(Gateway, limits=limits, telemetry=telemetry)
     return app

@@ -46,7 +46,8 @@ _IN_THE_WAY = frozenset({StepState.FAILED, StepState.SKIPPED, StepState.CANCELLE
 class Pipeline:
     """A pipeline as it stands.
 
-    source_run_id: the run that proposed it, whose chain its steps continue at its hop; None where only people did. Times in milliseconds since 1970, UTC.
+    source_run_id: the run that proposed it, whose chain its steps continue at its hop; None where only people did.
+    Times in milliseconds since 1970, UTC.
     """
 
     id: int

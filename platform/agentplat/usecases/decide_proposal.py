@@ -61,8 +61,8 @@ class DecideProposal:
         """Hire, make the project, its team and its pipeline, and let that run; all of it or nothing.
 
         The versions of hired agents are published as any others: stored with an entry of the outbox in this transaction, then told
-        to the graph service. Raises NotFound, AccessDenied where the caller may not publish in the workspace's scope, Conflict for a
-        stale revision, a decided proposal, or agents that can not work any more, Unauthenticated, StoreUnavailable.
+        to the graph service. Raises NotFound, AccessDenied where the caller may not publish in the workspace's scope, Conflict for
+        a stale revision, a decided proposal, or agents that can not work any more, Unauthenticated, StoreUnavailable.
         """
         person, owner = _person(access), new_owner()
         with self.store.writing() as work:
@@ -138,7 +138,7 @@ def _proposal(work: Work, held: KeptProposal, seen: Seen) -> Proposal:
     assert newest is not None  # a proposal has the revision that it says
     if seen.revision != newest.number:
         raise Conflict(
-            f"revision {seen.revision} of proposal {held.id} is not its newest, which is {newest.number}; look at that one, then decide"
+            f"revision {seen.revision} of proposal {held.id} is not the newest, which is {newest.number}; look at that, then decide"
         )
     if seen.digest != newest.digest:
         raise Conflict(

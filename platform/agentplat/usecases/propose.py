@@ -39,7 +39,10 @@ class Propose:
     store: Store
 
     def __call__(self, access: Access, space_id: int, given: Any) -> Proposed:
-        """Store a proposal of a person. Raises NotFound, AccessDenied, InvalidInput, Conflict, Unauthenticated, StoreUnavailable."""
+        """Store a proposal of a person.
+
+        Raises NotFound, AccessDenied, InvalidInput, Conflict, Unauthenticated, StoreUnavailable.
+        """
         author = _person(access)
         with self.store.writing() as work:
             room = readable_room(work, access, space_id)

@@ -19,8 +19,8 @@ from agentplat.usecases.workrooms import Room, room_of
 
 NAME = "propose_orchestration"
 
-_PROPOSAL = """Goal, roles, sub_tickets, synthesis and budget, and research where it is needed. A role has a name and either agent (an
-agent that is there, SCOPE:NAME) or hire (a manifest). A sub-ticket has key, title, description, role, and where it needs them
+_PROPOSAL = """Goal, roles, sub_tickets, synthesis and budget, and research where it is needed. A role has a name and either agent
+(one that is there, SCOPE:NAME) or hire (a manifest). A sub-ticket has key, title, description, role, and where it needs them
 depends_on (keys), output_schema (JSON Schema 2020-12) and retries (0 to 3). research has description and role; synthesis has
 description, role and output_schema. budget has at least one of money_microusd, tokens, tool_calls and time_ms. At most 8 roles and
 16 sub-tickets."""

@@ -37,7 +37,7 @@ class ShownProposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownStep:
-    """A step of a pipeline. agent: who does it. runs: those of its attempts that the reader may read. run_state: of the last one."""
+    """A step of a pipeline. agent: who does it. runs: of its attempts, as far as readable. run_state: of the last one."""
 
     node: TemplateStep
     step: PipelineStep
@@ -65,7 +65,7 @@ class ReadOrchestration:
     store: Store
 
     def proposals(self, access: Access, space_id: int | None, before: int | None, size: int) -> list[KeptProposal]:
-        """Proposals with an id under `before`, newest first, of one space where that is given. Raises NotFound, StoreUnavailable."""
+        """Proposals with ids under `before`, newest first; of one space where that is given. Raises NotFound, StoreUnavailable."""
         with self.store.reading() as work:
             if space_id is not None:
                 readable_room(work, access, space_id)
@@ -91,7 +91,7 @@ class ReadOrchestration:
         )
 
     def pipelines(self, access: Access, space_id: int | None, before: int | None, size: int) -> list[ShownPipeline]:
-        """Pipelines with an id under `before`, newest first, of one space where that is given. Raises NotFound, StoreUnavailable."""
+        """Pipelines with ids under `before`, newest first; of one space where that is given. Raises NotFound, StoreUnavailable."""
         with self.store.reading() as work:
             if space_id is not None:
                 readable_room(work, access, space_id)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from agentplat.content.port import ContentStore
 from agentplat.domain.errors import ContentDamaged
 from agentplat.domain.pipeline_templates import read_template
-from agentplat.domain.pipelines import Pipeline, PipelineState
+from agentplat.domain.pipelines import UNDER_WAY, Pipeline, PipelineState, StepState
 from agentplat.domain.step_inputs import MOST_INPUT_BYTES, input_text
 from agentplat.domain.tickets import Author, MessageKind
 from agentplat.domain.times import now_ms
@@ -37,17 +37,17 @@ class RunPipelines:
             return work.pipelines.due(after, PAGE)
 
     def __call__(self, pipeline_id: int) -> Pipeline | None:
-        """Do all that is to be done in a pipeline now. The pipeline as it is then; None where somebody else holds it or it has ended.
+        """Do all that is to be done in a pipeline now.
 
-        Raises ContentUnavailable, StoreUnavailable.
+        The pipeline as it is then; None where somebody else holds it or it has ended. Raises ContentUnavailable, StoreUnavailable.
         """
         given: dict[Wanted, Given] = {}
         while True:
             with self.store.reading() as work:
                 pipeline = work.pipelines.find(pipeline_id)
-                wanted = (
-                    [] if pipeline is None or pipeline.state is not PipelineState.RUNNING else _movement(work, pipeline, {}).wanted
-                )
+                if pipeline is None or pipeline.state is not PipelineState.RUNNING:
+                    return None
+                wanted = _movement(work, pipeline, {}).wanted
             given = {one: given[one] if one in given else self._fetched(one) for one in wanted}
             with self.store.writing() as work:
                 pipeline = work.pipelines.take(pipeline_id)
@@ -65,6 +65,9 @@ class RunPipelines:
             space = None if pipeline is None else work.spaces.find(pipeline.space_id)
             if pipeline is not None and space is not None:
                 at = now_ms()
+                for key, step in work.pipelines.steps(pipeline.id).items():
+                    if step.state in UNDER_WAY:
+                        work.pipelines.move(pipeline.id, key, StepState.CANCELLED, DISORDER)
                 author = Author(person_id=pipeline.on_behalf_of_id)
                 work.spaces.say(space, MessageKind.NOTICE, author, f"Pipeline {pipeline.id} failed: {DISORDER}", at)
                 work.pipelines.end(pipeline, PipelineState.FAILED, DISORDER, at)
