@@ -42,7 +42,7 @@ WHOLE = "proposal"
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads values and notes what is wrong with them; a value that is wrong reads as one that is harmless."""
+    """Reads values and notes what is wrong with them. What can be read of a wrong one is kept, so that one fault is told once."""
 
     faults: list[Violation] = field(default_factory=list)
 
@@ -75,7 +75,6 @@ class _Reader:
         found = self.text(values, name, where, most)
         if found and not found.isprintable():
             self.fault(_below(where, name), "has a character that cannot be seen", "leave line breaks and controls out")
-            return ""
         return found
 
     def items(self, values: Mapping[str, Any], name: str, most: int) -> list[Any]:
@@ -163,10 +162,9 @@ def _role(reader: _Reader, value: Any, where: str) -> ProposedRole:
 def _sub_ticket(reader: _Reader, value: Any, where: str) -> SubTicket:
     given = reader.mapping(value, where, ["key", "title", "description", "role"], ["depends_on", "output_schema", "retries"])
     key = reader.name(given, "key", where)
-    if key and (not _KEY.fullmatch(key) or key in (RESEARCH, SYNTHESIS)):
+    if key.isprintable() and key and (not _KEY.fullmatch(key) or key in (RESEARCH, SYNTHESIS)):
         remedy = f"use up to 64 letters, digits, '_', '-' and '.', and neither {RESEARCH} nor {SYNTHESIS}"
         reader.fault(f"{where}.key", f"{_shown(key)!r} is no key", remedy)
-        key = ""
     needs = given.get("depends_on", [])
     if not isinstance(needs, list) or not all(isinstance(one, str) for one in needs) or len(needs) > MOST_SUB_TICKETS:
         reader.fault(f"{where}.depends_on", "is no list of keys", f"write a list of at most {MOST_SUB_TICKETS} keys")
@@ -249,7 +247,7 @@ def _twice(found: Sequence[str], where: str, what: str) -> Iterator[Violation]:
 
 def _unknown(name: str, known: Sequence[str], where: str, what: str) -> Iterator[Violation]:
     if name and name not in known:
-        listed = ", ".join(one for one in known if one) or f"a {what} of the proposal"
+        listed = ", ".join(one for one in known if one and one.isprintable()) or f"a {what} of the proposal"
         yield Violation(field=where, reason=f"{_shown(name)!r} is no {what} of the proposal", remedy=f"use one of: {listed}")
 
 
