@@ -41,6 +41,7 @@ from agentplat.store.port import Store
 from agentplat.store.sql import open_store
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
+from agentplat.toolserver.serving import ToolServer
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
 from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.manage_people import ManagePeople
@@ -144,6 +145,7 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
             use_cases=cases,
             rates=RateLimit(settings.requests_per_minute, settings.requests_burst),
             run_tokens=RunTokens(key=signer.key),
+            tool_server=ToolServer(cases.drive_externally),
         )
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)

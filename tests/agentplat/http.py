@@ -18,6 +18,7 @@ from agentplat.api.server import HttpServer, address_of, open_socket
 from agentplat.domain.access import Access
 from agentplat.run_tokens import RunTokens
 from agentplat.telemetry import Telemetry
+from agentplat.toolserver.serving import ToolServer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
@@ -63,7 +64,12 @@ def api(
     """A server that answers until the block ends."""
     measured = telemetry or Telemetry()
     tokens = RunTokens(key=Ed25519PrivateKey.generate())
-    platform = Platform(use_cases=world.cases, rates=rates or RateLimit(1e9, 1_000_000), run_tokens=tokens)
+    platform = Platform(
+        use_cases=world.cases,
+        rates=rates or RateLimit(1e9, 1_000_000),
+        run_tokens=tokens,
+        tool_server=ToolServer(world.cases.drive_externally),
+    )
     app = create_app(platform, limits, measured)
     opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)

@@ -7,6 +7,8 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from typing_extensions import override
 
 from agentplat.api.callers import Caller, Served
 from agentplat.api.run_models import (
@@ -26,6 +28,7 @@ from agentplat.domain.errors import Unauthenticated
 from agentplat.usecases.drive_externally import Holding
 
 router = APIRouter(prefix="/v1", tags=["external"])
+mcp_router = APIRouter(tags=["external"])
 
 
 def holding_in(request: Request, served: Served, authorization: Annotated[str | None, Header()] = None) -> Holding:
@@ -109,3 +112,21 @@ def release(served: Served, holding: Shown) -> Response:
     """Give the run back in order, for another program to go on with."""
     served.use_cases.drive_externally.release(holding)
     return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+class _Passed(Response):
+    """An answer that another application gives, to the request as it came."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        super().__init__()
+        self._application = application
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
+
+
+@mcp_router.api_route("/mcp", methods=["DELETE", "GET", "POST"], include_in_schema=False)
+def tools_over_mcp(served: Served, holding: Shown) -> Response:
+    """The tools of the run over MCP; what is asked and answered is said there."""
+    return _Passed(served.tool_server(holding))

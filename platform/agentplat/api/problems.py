@@ -30,6 +30,8 @@ STATUS_OF: Mapping[type[PlatformError], HTTPStatus] = {
     errors.ContentUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ContentDamaged: HTTPStatus.INTERNAL_SERVER_ERROR,
     errors.RunWaits: HTTPStatus.CONFLICT,
+    errors.RunEnded: HTTPStatus.CONFLICT,
+    errors.ContractUnmet: HTTPStatus.CONFLICT,
     errors.RunFailed: HTTPStatus.CONFLICT,
     errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     errors.Overloaded: HTTPStatus.TOO_MANY_REQUESTS,

@@ -29,6 +29,9 @@ MOST_OUTPUT_BYTES = 256 * 1024
 MOST_FAULTS = 100
 """Faults that are told of one output; of more, only how many there are."""
 
+MOST_SHOWN_PATHS = 20
+"""Paths of faults that a trail has of one output."""
+
 SCHEMA_FIELD = "expected_output_schema"
 MODE_FIELD = "output_contract_mode"
 OUTPUT_FIELD = "output"
@@ -67,6 +70,16 @@ class Checked:
     more: int = 0
     hint: str | None = None
 
+    @property
+    def count(self) -> int:
+        """How many faults there are."""
+        return len(self.faults) + self.more
+
+    @property
+    def shown_paths(self) -> tuple[str, ...]:
+        """Where the first faults are, for a trail."""
+        return tuple(dict.fromkeys(fault.shown_path for fault in self.faults))[:MOST_SHOWN_PATHS]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputContract:
@@ -94,6 +107,14 @@ class OutputContract:
         return Checked(data=data, faults=faults or (_whole("an output without a wrapping of its own"),), more=more, hint=hint)
 
 
+class ContractState(StrEnum):
+    """How far a contract was met. MISSING: nothing was submitted. REJECTED: what was submitted did not fit."""
+
+    MISSING = "missing"
+    REJECTED = "rejected"
+    ACCEPTED = "accepted"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContract:
     """The contract of a run's output, and how far it was met.
@@ -111,6 +132,26 @@ class RunContract:
         """The contract as it was declared."""
         return OutputContract(schema=self.schema, mode=self.mode)
 
+    @property
+    def state(self) -> ContractState:
+        """How far it was met."""
+        if self.output is not None:
+            return ContractState.ACCEPTED
+        return ContractState.REJECTED if self.rejections else ContractState.MISSING
+
+    @property
+    def tries_left(self) -> int:
+        """How many outputs may still be submitted."""
+        return 0 if self.output is not None else max(0, MOST_TRIES - self.rejections)
+
+    @property
+    def hindrance(self) -> str | None:
+        """Why the run may not finish yet, and what would let it; None where it may."""
+        if self.mode is ContractMode.PERMISSIVE or self.output is not None:
+            return None
+        told = f"{self.rejections} rejected and none accepted" if self.rejections else "none submitted"
+        return f"this run has a contract for its output and {told}: submit one that fits with submit_output, then finish"
+
 
 def declare(schema: Any, mode: Any = ContractMode.STRICT.value) -> OutputContract:
     """The contract of a schema and a mode. Raises InvalidInput with every fault of the two."""
@@ -125,6 +166,21 @@ def declare(schema: Any, mode: Any = ContractMode.STRICT.value) -> OutputContrac
     if faults:
         raise InvalidInput(faults)
     return OutputContract(schema=found, mode=ContractMode(mode))
+
+
+def declared(schema: Any, mode: Any) -> OutputContract | None:
+    """The contract of what a dispatch says, None where it says nothing of one. Raises InvalidInput."""
+    if schema is None and mode is None:
+        return None
+    return declare(schema, ContractMode.STRICT.value if mode is None else mode)
+
+
+def contract_words(checked: Checked, told: str) -> str:
+    """What is told of an output: what became of it, every fault, and the hint."""
+    lines = [told, *(f"- {fault}" for fault in checked.faults)]
+    if checked.more:
+        lines.append(f"- and {checked.more} more")
+    return "\n".join([*lines, *([checked.hint] if checked.hint else [])])
 
 
 def _checked(schema: Any, *, strict: bool) -> str:

@@ -128,6 +128,18 @@ class RunWaits(PlatformError):
         super().__init__(f"run {run_id} waits for {what}")
 
 
+class RunEnded(PlatformError):
+    """The run has ended by what its driver did; whoever drove it stops. state: how."""
+
+    def __init__(self, run_id: int, state: str) -> None:
+        self.run_id, self.state = run_id, state
+        super().__init__(f"run {run_id} is {state} by this; nothing more is done in it")
+
+
+class ContractUnmet(PlatformError):
+    """The run may not finish, as its contract asks for an output that was not accepted; the message says what would let it."""
+
+
 class RunFailed(PlatformError):
     """A driver ends its run as failed. reason: for the closing step."""
 

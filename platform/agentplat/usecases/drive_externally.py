@@ -9,6 +9,8 @@ from typing import Any
 
 from agentplat.domain.access import PUBLISHING, Access
 from agentplat.domain.artifacts import Answer, blob_of
+from agentplat.domain.calls import meant_by
+from agentplat.domain.canonical import digest
 from agentplat.domain.errors import Conflict, ContentDamaged, LeaseLost, RunCancelled, RunFailed, Unauthenticated
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import DriverKind, Run, RunState
@@ -16,8 +18,12 @@ from agentplat.domain.scopes import outermost
 from agentplat.domain.tools import ToolSpec
 from agentplat.store.port import Store
 from agentplat.usecases.act_in_run import ActInRun
+from agentplat.usecases.arguments import canonical_arguments
 from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.lease_run import Held, LeaseRun
+from agentplat.usecases.tool import WorkTool
+
+_MARK_CHARACTERS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +69,7 @@ class DriveExternally:
 
     def tools(self, held: Held) -> list[ToolSpec]:
         """The tools that a held run may call."""
-        return self.act.offered(held.circumstances)
+        return self.act.offered(held)
 
     def heartbeat(self, holding: Holding) -> float:
         """Hold the run for another while, and say for how many seconds."""
@@ -82,9 +88,27 @@ class DriveExternally:
         made = len(held.past.calls)
         if number > made + 1:
             raise Conflict(f"the next call of run {holding.run_id} has number {made + 1}, not {number}")
+        return self._call(holding, held, number, tool, arguments)
+
+    def call_next(self, holding: Holding, request: str, tool: str, arguments: Mapping[str, Any]) -> Called:
+        """Make a call for a caller that does not number calls. request: what it calls this request.
+
+        A call that was made and has no result is gone on with. Of tools that act in the database, a request that comes again from
+        the same holder is the same call; others only read, or the Gate does not let them do the same twice. Raises as `call` does.
+        """
+        held = self.held(holding)
+        mark = digest(f"{holding.owner} {request}".encode())[:_MARK_CHARACTERS]
+        known = self.act.tools.gate.tools.get(tool)
+        asked = digest(canonical_arguments(arguments))
+        number = meant_by(held.past.calls, tool, asked, mark if isinstance(known, WorkTool) else None)
+        return self._call(holding, held, number or len(held.past.calls) + 1, tool, arguments, mark)
+
+    def _call(
+        self, holding: Holding, held: Held, number: int, tool: str, arguments: Mapping[str, Any], mark: str | None = None
+    ) -> Called:
         with self._one_at_a_time(holding):
             try:
-                return self.act.call(held.run, number, tool, arguments)[1]
+                return self.act.call(held.run, number, tool, arguments, mark)[1]
             except RunFailed as error:
                 # A worker's driver would have failed by this; a program may have sent it by mistake.
                 raise Conflict(str(error)) from error
