@@ -60,7 +60,9 @@ def test_every_step_comes_behind_what_it_needs_research_first_and_synthesis_last
     for step in steps:
         assert seen.issuperset(step.needs)
         seen.add(step.key)
-    roots = [step for step in steps if step.kind is NodeKind.PROMPT_AGENT and not set(step.needs) & {o.key for o in read.sub_tickets}]
+    roots = [
+        step for step in steps if step.kind is NodeKind.PROMPT_AGENT and not set(step.needs) & {o.key for o in read.sub_tickets}
+    ]
     assert {step.needs for step in roots} == {("research",) if read.research else ()}
     assert steps[-1].kind is NodeKind.SYNTHESIS
     needed = {key for one in read.sub_tickets for key in one.depends_on}
@@ -112,4 +114,3 @@ def test_what_is_behind_a_step_that_will_not_finish_is_out_of_reach(state: str) 
 )
 def test_a_pipeline_ends_when_nothing_more_can_come_of_its_steps(states: dict[str, str], end: PipelineState | None) -> None:
     assert ending(_states(**states)) is end
-
