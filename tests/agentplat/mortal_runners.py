@@ -1,9 +1,9 @@
 """Runners of pipelines that are killed at chosen moments: ``python -m tests.agentplat.mortal_runners URL FOLDER SPACE PLAN``.
 
 PLAN is JSON: for each pipeline, which is opened in the space when its turn comes, a list of pairs of moments. At each pair two
-runners begin at once, each a process of its own that is killed at its moment, if it comes to it; behind the last pair, two live until
-the pipeline has ended. A worker of its own carries the runs all the while. Moments are counted from 1: before and after each commit,
-and after bytes were kept. Answers one JSON value: for each pipeline its id and where its runners died.
+runners begin at once, each a process of its own that is killed at its moment, if it comes to it; behind the last pair, two live
+until the pipeline has ended. A worker of its own carries the runs all the while. Moments are counted from 1: before and after each
+commit, and after bytes were kept. Answers one JSON value: for each pipeline its id and where its runners died.
 """
 
 from __future__ import annotations

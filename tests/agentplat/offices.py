@@ -106,6 +106,10 @@ class Office:
         """The pipeline of a new proposal."""
         return self.approve(self.propose(proposal(sub_tickets, ROLES, **more)))
 
+    def started_by(self, agent: str) -> Pipeline:
+        """The pipeline of a new proposal with one sub-ticket, in which one agent does everything."""
+        return self.approve(self.propose(proposal([sub_ticket("a")], {"worker": agent})))
+
     def carry(self) -> list[int]:
         """Carry every run that waits for a worker; which ones."""
         worker, carried = Worker(self.acting, [ScriptedDriver()], 0.01), []
