@@ -38,6 +38,9 @@ from agentplat.signing import Signer, read_key
 from agentplat.store.migrating import migrate
 from agentplat.store.port import Store
 from agentplat.store.sql import open_store
+from agentplat.studio.app import create_studio
+from agentplat.studio.sessions import Sessions
+from agentplat.studio.visitors import Platform as Pages
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
@@ -143,11 +146,12 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
             rates=RateLimit(settings.requests_per_minute, settings.requests_burst),
             run_tokens=RunTokens(key=signer.key),
         )
+        pages = create_studio(Pages(use_cases=cases, rates=platform.rates, sessions=Sessions(key=signer.key)))
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)
         stack.callback(opened.close)
         server = HttpServer(
-            create_app(platform, limits, telemetry),
+            create_app(platform, limits, telemetry, pages),
             opened,
             tls,
             drain_s=settings.drain_timeout_s,

@@ -17,6 +17,9 @@ from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, address_of, open_socket
 from agentplat.domain.access import Access
 from agentplat.run_tokens import RunTokens
+from agentplat.studio.app import create_studio
+from agentplat.studio.sessions import Sessions
+from agentplat.studio.visitors import Platform as Pages
 from agentplat.telemetry import Telemetry
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
@@ -62,9 +65,11 @@ def api(
 ) -> Iterator[Api]:
     """A server that answers until the block ends."""
     measured = telemetry or Telemetry()
-    tokens = RunTokens(key=Ed25519PrivateKey.generate())
-    platform = Platform(use_cases=world.cases, rates=rates or RateLimit(1e9, 1_000_000), run_tokens=tokens)
-    app = create_app(platform, limits, measured)
+    key = Ed25519PrivateKey.generate()
+    counted = rates or RateLimit(1e9, 1_000_000)
+    platform = Platform(use_cases=world.cases, rates=counted, run_tokens=RunTokens(key=key))
+    pages = create_studio(Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key)))
+    app = create_app(platform, limits, measured, pages)
     opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)
     server.start()

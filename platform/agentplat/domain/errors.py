@@ -1,4 +1,4 @@
-"""Every refusal of the platform, as a tree with fields; `api.problems` gives each leaf its HTTP status.
+"""Every refusal of the platform, as a tree with fields; `agentplat.statuses` gives each leaf its HTTP status.
 
 Messages are for callers: they never carry a name the caller may not read, a path of the server or a traceback.
 """
