@@ -89,5 +89,3 @@ def staged(folder: Path, limits: Limits | None = None) -> Iterator[Stage]:
         author, reader, admin = people(here)
         catalogue(here, author)
         yield Stage(api=served, author=author, reader=reader, admin=admin)
-
-

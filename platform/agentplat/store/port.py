@@ -20,7 +20,7 @@ from agentplat.domain.chains import ChainLimits
 from agentplat.domain.deliveries import Backlog, NewOutcome, Outcome, Reconciliation, SetAside
 from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
-from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
+from agentplat.domain.registry import Agent, Content, Declared, KeptReport, Source, Version
 from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Body, Closing, Resumed, StepKind, Waiting
@@ -68,6 +68,12 @@ class Registry(Protocol):
 
     def sources(self, events: Collection[str], scopes: Collection[str]) -> list[Source]:
         """Published agents of these scopes and below that emit one of the events, by event, then scope, then name."""
+
+    def declared(self, scopes: Collection[str], size: int) -> list[Declared]:
+        """What the published versions of agents of these scopes and below declare, by scope, then name."""
+
+    def hearers(self, events: Collection[str], scopes: Collection[str]) -> list[tuple[str, Ref]]:
+        """Published agents of these scopes and below that one of the events starts, by event, then scope, then name."""
 
     def keep_report(self, agent_id: int, number: int, report: KeptReport) -> None:
         """Keep a report with its version, in place of the one before."""

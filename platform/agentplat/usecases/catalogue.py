@@ -28,6 +28,7 @@ from agentplat.usecases.pause_agent import PauseAgent
 from agentplat.usecases.preview_version import PreviewVersion
 from agentplat.usecases.publish_version import PublishVersion
 from agentplat.usecases.read_artifact import ReadArtifact
+from agentplat.usecases.read_graph import ReadGraph
 from agentplat.usecases.read_report import ReadReport
 from agentplat.usecases.read_runs import ReadRuns
 from agentplat.usecases.resume_delivery import ResumeDelivery
@@ -69,6 +70,7 @@ class UseCases:
     pause_agent: PauseAgent
     resume_delivery: ResumeDelivery
     list_agents: ListAgents
+    read_graph: ReadGraph
     manage_people: ManagePeople
     manage_tokens: ManageTokens
     list_acts: ListActs
@@ -127,6 +129,7 @@ def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patie
         pause_agent=PauseAgent(store=store),
         resume_delivery=ResumeDelivery(store=store),
         list_agents=ListAgents(store=store),
+        read_graph=ReadGraph(store=store),
         manage_people=ManagePeople(store=store),
         manage_tokens=ManageTokens(store=store),
         list_acts=ListActs(store=store),
