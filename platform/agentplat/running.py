@@ -41,6 +41,7 @@ from agentplat.store.sql import open_store
 from agentplat.studio.app import create_studio
 from agentplat.studio.sessions import Sessions
 from agentplat.studio.visitors import Platform as Pages
+from agentplat.studio.watching import Watcher
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
@@ -146,7 +147,8 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
             rates=RateLimit(settings.requests_per_minute, settings.requests_burst),
             run_tokens=RunTokens(key=signer.key),
         )
-        pages = create_studio(Pages(use_cases=cases, rates=platform.rates, sessions=Sessions(key=signer.key)))
+        watcher = Watcher(cases.monitor_runs)
+        pages = create_studio(Pages(use_cases=cases, rates=platform.rates, sessions=Sessions(key=signer.key), watcher=watcher))
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)
         stack.callback(opened.close)
@@ -162,6 +164,8 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
         stack.callback(courier.stop, settings.call_timeout_s + LEASE_MARGIN_S)
         server.start()
         stack.callback(server.stop, settings.drain_timeout_s + 1)
+        # Before that: the server would wait for open streams.
+        stack.callback(watcher.close, settings.drain_timeout_s)
         stack.callback(log.info, "draining", timeout_s=settings.drain_timeout_s)
         yield server, Ready(address=address_of(opened), encrypted=tls is not None, graph=settings.graph_target, metrics=metrics)
     log.info("stopped")

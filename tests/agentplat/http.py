@@ -20,6 +20,7 @@ from agentplat.run_tokens import RunTokens
 from agentplat.studio.app import create_studio
 from agentplat.studio.sessions import Sessions
 from agentplat.studio.visitors import Platform as Pages
+from agentplat.studio.watching import Watcher
 from agentplat.telemetry import Telemetry
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
@@ -68,7 +69,8 @@ def api(
     key = Ed25519PrivateKey.generate()
     counted = rates or RateLimit(1e9, 1_000_000)
     platform = Platform(use_cases=world.cases, rates=counted, run_tokens=RunTokens(key=key))
-    pages = create_studio(Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key)))
+    watcher = Watcher(world.cases.monitor_runs, 0.02)
+    pages = create_studio(Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key), watcher=watcher))
     app = create_app(platform, limits, measured, pages)
     opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)
@@ -76,6 +78,7 @@ def api(
     try:
         yield Api(world=world, app=app, address=address_of(opened), telemetry=measured, server=server)
     finally:
+        assert watcher.close(PATIENCE_S)
         assert server.stop(PATIENCE_S)
         opened.close()
 

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentplat.domain.access import Access
+from agentplat.domain.approvals import Approval
+from agentplat.domain.runs import Run
+from agentplat.domain.scopes import Ref
 from agentplat.store.migrating import migrate
 
 from graphsvc.domain.limits import Limits
+from tests.agentplat.chains import Bench
 from tests.agentplat.http import Api, api
+from tests.agentplat.tool_records import Shop, shop
 from tests.agentplat.world import World, manifest, manifests, world
 
 MARKUP = "<script>alert(1)</script>&\"'"
@@ -27,6 +32,7 @@ class Stage:
     """author may publish in acme, reader reads acme/platform alone, admin everything."""
 
     api: Api
+    folder: Path
     author: Access
     reader: Access
     admin: Access
@@ -40,6 +46,35 @@ class Stage:
     def url(self) -> str:
         """Where the pages are."""
         return f"http://{self.api.address}"
+
+
+    @property
+    def bench(self) -> Bench:
+        """Carries and dispatches runs in this process."""
+        return Bench(store=self.world.store, folder=self.folder)
+
+    @property
+    def shop(self) -> Shop:
+        """Calls tools in runs, with the Gate in front."""
+        return shop(self.world.store, self.folder)
+
+    def chain(self) -> Run:
+        """The hop-0 run of a chain of the developer that went round until the last hop."""
+        self.world.cases.publish_version(self.author, DEVELOPER, "test.yaml")
+        run = self.bench.run(Ref("acme/platform", "developer"), {"patch": "+1", "change_summary": "more"})
+        self.bench.settle()
+        return run
+
+    def question(self, text: str = "100") -> Approval:
+        """A question of a run that waits for an approval."""
+        agent = Ref("acme/support", "payer")
+        self.bench.settle()
+        self.shop.publish(agent)
+        run = self.shop.waits(self.shop.open(agent), 1, "pay", {"text": text})
+        with self.world.store.reading() as work:
+            found = work.approvals.of_call(run.id, 1)
+        assert found is not None
+        return found
 
 
 def people(here: World) -> tuple[Access, Access, Access]:
@@ -88,4 +123,4 @@ def staged(folder: Path, limits: Limits | None = None) -> Iterator[Stage]:
     with world(url, folder, limits) as here, api(here) as served:
         author, reader, admin = people(here)
         catalogue(here, author)
-        yield Stage(api=served, author=author, reader=reader, admin=admin)
+        yield Stage(api=served, folder=folder, author=author, reader=reader, admin=admin)

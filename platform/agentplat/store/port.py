@@ -18,6 +18,7 @@ from agentplat.domain.artifacts import Artifact, Blob, Declassification
 from agentplat.domain.budgets import Budget, Holder, Unit
 from agentplat.domain.chains import ChainLimits
 from agentplat.domain.deliveries import Backlog, NewOutcome, Outcome, Reconciliation, SetAside
+from agentplat.domain.insights import LoggedRun, Progress, RunFilter, Totals
 from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
 from agentplat.domain.registry import Agent, Content, Declared, KeptReport, Source, Version
@@ -387,6 +388,31 @@ class Deliveries(Protocol):
         """The account over the runs that finished from `since` until just before `until`."""
 
 
+class Insights(Protocol):
+    """Runs looked at together."""
+
+    def log(self, which: RunFilter, before: int | None, size: int) -> list[LoggedRun]:
+        """Runs with an id under `before`, newest first."""
+
+    def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
+        """Runs of agents of these scopes and below that have not ended, oldest first."""
+
+    def last_ended(self, scopes: Collection[str]) -> Mapping[Ref, int]:
+        """When the last run of each agent of these scopes and below ended."""
+
+    def totals(self, which: RunFilter) -> Totals:
+        """What the runs came to."""
+
+    def spent(self, run_ids: Collection[int]) -> dict[int, dict[Unit, int]]:
+        """What each of the runs cost so far, by unit; what cost nothing is left out."""
+
+    def progress(self, run_ids: Collection[int], newer_than: int) -> list[Progress]:
+        """How far all runs are that have not ended, these, and those with a higher id, by id."""
+
+    def newest(self) -> int:
+        """The highest id of a run, 0 where there is none."""
+
+
 class Work(Protocol):
     """One transaction."""
 
@@ -429,6 +455,10 @@ class Work(Protocol):
     @property
     def deliveries(self) -> Deliveries:
         """What becomes of finished runs."""
+
+    @property
+    def insights(self) -> Insights:
+        """Runs looked at together."""
 
 
 class Store(Protocol):

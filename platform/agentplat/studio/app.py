@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentplat.domain.errors import NotFound, Overloaded, PlatformError, Unauthenticated
 from agentplat.statuses import STATUS_OF
-from agentplat.studio import agents, entrance, graph, publishing
+from agentplat.studio import agents, approvals, entrance, graph, live, monitoring, publishing, runs
 from agentplat.studio.faults import FaultPage
 from agentplat.studio.rendering import static_files
 from agentplat.studio.visitors import NotOurForm, Platform, Reader, Visitor, go_to, sign_in_path, visitor
@@ -69,8 +69,8 @@ def create_studio(platform: Platform) -> FastAPI:
     """The pages of a platform."""
     app = FastAPI(title="Studio", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.platform = platform
-    for router in (entrance.router, agents.router, publishing.router, graph.router):
-        app.include_router(router)
+    for part in (entrance, agents, publishing, graph, live, runs, approvals, monitoring):
+        app.include_router(part.router)
     app.add_api_route("/", home, methods=["GET"], response_model=None)
     app.add_api_route("/static/{digest}/{name}", static_file, methods=["GET"], response_model=None)
     _install_refusals(app)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar
@@ -20,7 +19,8 @@ from agentplat.domain.labels import texts as label_texts
 from agentplat.domain.languages import Language
 from agentplat.domain.run_texts import RUN_SENTENCES
 from agentplat.domain.scopes import Ref
-from agentplat.studio.words import NAMES, Words, isolated, visible, words_of
+from agentplat.domain.times import iso
+from agentplat.studio.words import NAMES, Words, isolated, spoken, visible, words_of
 from agentplat.usecases.names import hidden_agent
 
 
@@ -62,12 +62,11 @@ class StaticFile:
 @cache
 def static_files() -> Mapping[str, StaticFile]:
     """All static files by name."""
-    found = {}
-    for file in sorted((files("agentplat.studio") / "static").iterdir(), key=lambda file: file.name):
-        content = file.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()[:16]
-        found[file.name] = StaticFile(name=file.name, content=content, digest=digest)
-    return found
+    listed = sorted((files("agentplat.studio") / "static").iterdir(), key=lambda file: file.name)
+    contents = {file.name: file.read_bytes() for file in listed}
+    # One digest over all of them: modules import one another by relative addresses.
+    digest = hashlib.sha256(b"".join(contents.values())).hexdigest()[:16]
+    return {name: StaticFile(name=name, content=content, digest=digest) for name, content in contents.items()}
 
 
 def agent_path(ref: Ref | str, *more: object) -> str:
@@ -76,8 +75,11 @@ def agent_path(ref: Ref | str, *more: object) -> str:
 
 
 def _time(words: Words, at_ms: int) -> Markup:
-    machine = datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Markup('<time datetime="{}">{}</time>').format(machine, words.moment(at_ms))
+    return Markup('<time datetime="{}">{}</time>').format(iso(at_ms), words.moment(at_ms))
+
+
+def _clock(words: Words, at_ms: int) -> Markup:
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(at_ms), words.moment(at_ms), words.clock(at_ms))
 
 
 def _ref(ref: Ref | str) -> Markup:
@@ -108,6 +110,8 @@ def _environment(language: Language) -> Environment:
         visible=visible,
         name=isolated,
         ref=_ref,
+        spoken=spoken,
+        clock=lambda at: _clock(words, at),
         moment=lambda at: _time(words, at),
         duration=words.duration,
         number=words.number,

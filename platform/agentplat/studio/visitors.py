@@ -17,6 +17,7 @@ from agentplat.domain.languages import Language
 from agentplat.domain.scopes import Ref
 from agentplat.studio.rendering import Frame, Page, respond
 from agentplat.studio.sessions import Sessions, cookie_name, new_visit, set_cookie
+from agentplat.studio.watching import Watcher
 from agentplat.studio.words import Words, words_of
 from agentplat.usecases.catalogue import UseCases
 from agentplat.usecases.names import check_ref
@@ -38,6 +39,7 @@ class Platform:
     use_cases: UseCases
     rates: Rates
     sessions: Sessions
+    watcher: Watcher
 
 
 class NotOurForm(PlatformError):

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 from babel import Locale
-from babel.dates import format_datetime
+from babel.dates import format_datetime, format_time
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_currency, format_decimal
@@ -27,6 +27,7 @@ NAMES: Mapping[Language, str] = {Language.EN: "English", Language.PT: "Portuguê
 """What each language calls itself."""
 
 _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_ISOLATES = frozenset("\u2066\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,10 @@ class Words:
     def moment(self, at_ms: int) -> str:
         """A moment in words, UTC."""
         return f"{format_datetime(_moment(at_ms), 'medium', locale=self.locale)} UTC"
+
+    def clock(self, at_ms: int) -> str:
+        """The time of day of a moment, UTC."""
+        return str(format_time(_moment(at_ms), "medium", locale=self.locale))
 
     def duration(self, milliseconds: int) -> str:
         """How long something took."""
@@ -104,6 +109,11 @@ def _shown(character: str) -> Markup | str:
     if not hidden or character in "\n\t":
         return escape(character)
     return Markup('<span class="control">U+{}</span>').format(f"{ord(character):04X}")
+
+
+def spoken(text: str) -> Markup:
+    """A sentence of the platform: the isolates that set names off in it stay, all else is shown like anybody's text."""
+    return Markup("").join(character if character in _ISOLATES else _shown(character) for character in text)
 
 
 def isolated(text: str) -> Markup:

@@ -23,6 +23,7 @@ from agentplat.usecases.list_acts import ListActs
 from agentplat.usecases.list_agents import ListAgents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.monitor_runs import MonitorRuns
 from agentplat.usecases.open_run import OpenRun
 from agentplat.usecases.pause_agent import PauseAgent
 from agentplat.usecases.preview_version import PreviewVersion
@@ -80,6 +81,7 @@ class UseCases:
     show_chain: ShowChain
     open_run: OpenRun
     read_runs: ReadRuns
+    monitor_runs: MonitorRuns
     cancel_run: CancelRun
     verify_trail: VerifyTrail
     drive_externally: DriveExternally
@@ -139,6 +141,7 @@ def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patie
         show_chain=ShowChain(store=store),
         open_run=OpenRun(store=store, content=content),
         read_runs=ReadRuns(store=store),
+        monitor_runs=MonitorRuns(store=store),
         cancel_run=acting.cancel,
         verify_trail=VerifyTrail(store=store),
         drive_externally=DriveExternally(store=store, lease=acting.lease, act=acting.act, finish_run=acting.finish),
