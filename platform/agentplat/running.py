@@ -48,7 +48,7 @@ from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, bui
 from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
-from agentplat.usecases.tool import Tool
+from agentplat.usecases.tool import AnyTool
 from agentplat.worker import Worker
 
 GRAPH_START_S = 600.0
@@ -231,7 +231,7 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
 
 
 @contextmanager
-def working(settings: Settings, tools: Iterable[Tool] = ()) -> Iterator[None]:
+def working(settings: Settings, tools: Iterable[AnyTool] = ()) -> Iterator[None]:
     """Workers that take runs until the block ends, then finish the ones under way. tools: those installed.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.

@@ -15,6 +15,7 @@ STATUS_OF: Mapping[type[PlatformError], HTTPStatus] = {
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.UnexpectedNumber: HTTPStatus.CONFLICT,
     errors.Conflict: HTTPStatus.CONFLICT,
+    errors.Refused: HTTPStatus.CONFLICT,
     errors.LeaseLost: HTTPStatus.CONFLICT,
     errors.RunCancelled: HTTPStatus.CONFLICT,
     errors.TrailDamaged: HTTPStatus.INTERNAL_SERVER_ERROR,

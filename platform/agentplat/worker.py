@@ -132,7 +132,7 @@ class Worker:
         except (RunFailed, ContentDamaged) as error:
             return self._acting.finish.fail(run, str(error))
         hands = _RunHands(self._acting.act, run, held.past)
-        tools = self._acting.act.offered(held.manifest)
+        tools = self._acting.act.offered(held.circumstances)
         task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, tools=tools)
         try:
             answer = self._drivers[run.driver].drive(task, hands)

@@ -14,7 +14,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -22,22 +22,23 @@ from agentplat.content.folder import FolderContent
 from agentplat.content.port import ContentStore
 from agentplat.domain.access import Access
 from agentplat.domain.artifacts import Blob
-from agentplat.domain.gate import Autonomy
+from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.steps import ResultKind
+from agentplat.domain.tickets import NewTicket
 from agentplat.domain.tools import Asked, Effect, Given, Move, ToolSpec
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.store.port import Store, Work
 from agentplat.store.sql import open_store
 from agentplat.usecases.catalogue import Acting, build_acting
 from agentplat.usecases.open_run import OpenRun
-from agentplat.usecases.tool import Tool
+from agentplat.usecases.tool import AnyTool, Tool, WorkTool
 from agentplat.worker import Worker
 from typing_extensions import override
 
 from tests.agentplat.run_records import DEVELOPER, LONG_S, execute, stored
 from tests.agentplat.world import wait_until
 
-LOOK, PAY, GONE = "look", "pay", "gone"
+LOOK, PAY, KEEP, GONE = "look", "pay", "keep", "gone"
 
 
 @dataclass
@@ -91,17 +92,16 @@ class MortalContent(ContentStore):
 
 
 @dataclass(frozen=True)
-class TallyTool(Tool):
-    """A tool whose effect is a line in a file."""
+class _Declared:
+    """What the tools here have in common."""
 
     name: str
     effect: Effect
-    tally: Path
-    fate: Fate = field(default_factory=lambda: Fate(0, -1))
+    fate: Fate
 
     @property
-    @override
     def spec(self) -> ToolSpec:
+        """What the tool declares."""
         # Nothing in it is a reason to ask a person: what happens to calls that are let through is what this is about.
         return ToolSpec(
             name=self.name,
@@ -112,17 +112,22 @@ class TallyTool(Tool):
             labels=frozenset(),
         )
 
-    @override
-    def fault(self, asked: Asked) -> str | None:
-        return None
+    def fault(self, _asked: Asked) -> str | None:
+        """Nothing is wrong with any arguments."""
 
-    @override
-    def artifact(self, asked: Asked) -> str | None:
-        return None
+    def artifact(self, _asked: Asked) -> str | None:
+        """No artifact is read."""
 
-    @override
-    def moves(self, work: Work, asked: Asked) -> tuple[Move, ...]:
+    def moves(self, _work: Work, _asked: Asked) -> tuple[Move, ...]:
+        """No data moves."""
         return ()
+
+
+@dataclass(frozen=True)
+class TallyTool(_Declared, Tool):
+    """A tool whose effect is a line in a file."""
+
+    tally: Path
 
     @override
     def __call__(self, asked: Asked) -> Given:
@@ -134,20 +139,33 @@ class TallyTool(Tool):
         return Given(result=ResultKind.DONE, data=f"{self.name} gave {n}".encode())
 
 
-def tally_tools(folder: Path, fate: Fate) -> dict[str, Tool]:
-    """A tool that reads and one that pays."""
-    tally = folder / "tally"
+@dataclass(frozen=True)
+class TicketTool(_Declared, WorkTool):
+    """A tool whose effect is a ticket."""
+
+    @override
+    def within(self, work: Work, asked: Asked) -> Given:
+        new = NewTicket(workspace_id=1, title=f"ticket {asked.arguments['n']}", description="", made_in_run_id=asked.run.id)
+        made = work.tickets.make(new, 1)
+        self.fate.pass_by(f"in {self.name}")
+        return Given(result=ResultKind.DONE, data=made.title.encode())
+
+
+def tally_tools(folder: Path, fate: Fate | None = None) -> dict[str, AnyTool]:
+    """A tool that reads, one that pays, and one that makes a ticket."""
+    tally, fate = folder / "tally", fate or Fate(0, -1)
     return {
-        LOOK: TallyTool(LOOK, Effect.READ, tally, fate),
-        PAY: TallyTool(PAY, Effect.WRITE, tally, fate),
+        LOOK: TallyTool(LOOK, Effect.READ, fate, tally),
+        PAY: TallyTool(PAY, Effect.WRITE, fate, tally),
+        KEEP: TicketTool(KEEP, Effect.WRITE, fate),
     }
 
 
-def acting(store: Store, content: ContentStore, tools: Mapping[str, Tool], lease_s: float = LONG_S) -> Acting:
+def acting(store: Store, content: ContentStore, tools: Mapping[str, AnyTool], lease_s: float = LONG_S) -> Acting:
     """The use cases of a worker with these tools."""
     made = build_acting(store, content, lease_s, tools.values())
     # The tools write, and no person stands by to approve each call.
-    gate = replace(made.act.tools.gate, autonomy=lambda _run: Autonomy.ACT_FREELY)
+    gate = replace(made.act.tools.gate, autonomy=lambda _work, _run: Autonomy.ACT_FREELY)
     return replace(made, act=replace(made.act, tools=replace(made.act.tools, gate=gate)))
 
 

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from agentplat.domain.runs import RunState
 from agentplat.domain.steps import Body, Closing, ResultKind, TakenOver, ToolCall, ToolResult
+from agentplat.domain.tickets import Status
 from agentplat.store.port import Store
 from agentplat.usecases.call_tool import UNKNOWN
 from agentplat.usecases.lease_run import GIVEN_UP
 
-from tests.agentplat.mortal_workers import GONE, LOOK, PAY
+from tests.agentplat.mortal_workers import GONE, KEEP, LOOK, PAY
 from tests.agentplat.processes import END_S, environment
 from tests.agentplat.run_records import fault_of, folder_content, stored
 from tests.agentplat.world import World
@@ -29,7 +30,8 @@ DEVELOPER = "acme/platform:developer"
 ACTIONS = [
     {"call": LOOK, "arguments": {"n": 1}},
     {"call": PAY, "arguments": {"n": 2}},
-    {"call": GONE, "arguments": {"n": 3}},
+    {"call": KEEP, "arguments": {"n": 3}},
+    {"call": GONE, "arguments": {"n": 4}},
     {"finish": {"summary": "Paid.", "artifacts": {"receipt": "No. 2"}}},
 ]
 
@@ -62,7 +64,9 @@ def _lives(everywhere: World, folder: Path, plan: Sequence[Sequence[int]]) -> li
 def publisher(everywhere: World) -> World:
     """A world with the agent whose runs are carried."""
     ana = everywhere.person("acme:ana", "author=acme/platform")
-    everywhere.publish(ana, DEVELOPER, ["paid"], driver={"kind": "scripted", "actions": ACTIONS}, tools=[LOOK, PAY])
+    everywhere.publish(ana, DEVELOPER, ["paid"], driver={"kind": "scripted", "actions": ACTIONS}, tools=[LOOK, PAY, KEEP])
+    with everywhere.store.writing() as work:
+        assert work.workspaces.add("acme/platform", "team", None, 1) is not None
     return everywhere
 
 
@@ -83,6 +87,11 @@ def _effects(folder: Path) -> Counter[tuple[int, str]]:
     return Counter((int(line.split()[0]), line.split()[1]) for line in lines)
 
 
+def _tickets(store: Store, run_id: int) -> int:
+    with store.reading() as work:
+        return sum(ticket.made_in_run_id == run_id for ticket in work.tickets.page(1, list(Status), None, 10_000))
+
+
 def _assert_ended_the_same(world: World, folder: Path, lives: Sequence[Life], whole: Life) -> None:
     wanted = _artifacts(world.store, folder, whole.run)
     effects = _effects(folder)
@@ -91,9 +100,11 @@ def _assert_ended_the_same(world: World, folder: Path, lives: Sequence[Life], wh
         assert run.state is RunState.FINISHED
         assert trail[-1] == Closing(state=RunState.FINISHED, published=("paid",))
         assert _artifacts(world.store, folder, life.run) == wanted
-        assert [body.tool for body in trail if isinstance(body, ToolCall)] == [LOOK, PAY, GONE]
-        look, pay, gone = [body for body in trail if isinstance(body, ToolResult)]
+        assert [body.tool for body in trail if isinstance(body, ToolCall)] == [LOOK, PAY, KEEP, GONE]
+        look, pay, keep, gone = [body for body in trail if isinstance(body, ToolResult)]
         assert (look.result, gone.result) == (ResultKind.DONE, ResultKind.REFUSED)
+        # What is done in the transaction that keeps the answer is never in doubt.
+        assert (keep.result, keep.reason, _tickets(world.store, life.run)) == (ResultKind.DONE, None, 1)
         # Whoever was killed between the step that says that it will pay and the one that says that it did, left it unknown.
         assert (pay.result, pay.reason) in ((ResultKind.DONE, None), (ResultKind.FAILED, UNKNOWN))
         assert effects[life.run, PAY] <= 1
@@ -110,7 +121,16 @@ def test_a_run_ends_the_same_at_whichever_moment_its_worker_was_killed(publisher
     assert whole.lived > 12
     lives = _lives(publisher, tmp_path, [[moment] for moment in range(1, whole.lived + 1)])
     died = {life.died[0] for life in lives}
-    assert died == {"before commit", "after commit", "bytes kept", "before look", "after look", "before pay", "after pay"}
+    assert died == {
+        "before commit",
+        "after commit",
+        "bytes kept",
+        "before look",
+        "after look",
+        "before pay",
+        "after pay",
+        "in keep",
+    }
     _assert_ended_the_same(publisher, tmp_path, lives, whole)
     unknown = [life.died[0] for life in lives if _pay_of(publisher, life) is ResultKind.FAILED]
     # The step before, the moments around the effect, the bytes of the result, and the result before its commit.

@@ -9,9 +9,9 @@ from typing import Any
 
 from agentplat.content.port import ContentStore
 from agentplat.domain.artifacts import Answer, Delivery, carried, resolve
+from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.chains import Judgement, Listener, OpenedBy, OutcomeKind, after, judge, position_of
 from agentplat.domain.errors import RunWaits
-from agentplat.domain.gate import Autonomy
 from agentplat.domain.labels import Labels, label_of
 from agentplat.domain.registry import Content, Emission
 from agentplat.domain.runs import NewRun, Run
@@ -106,7 +106,7 @@ class Shop:
         """The use case, with the tools as they are now."""
         own = ReadArtifact(store=self.store, content=self.content)
         installed: dict[str, Tool] = {name: tool for name, tool in self.tools.items() if name != "absent"}
-        gate = JudgeCall(tools={**installed, own.spec.name: own}, autonomy=lambda _run: self.autonomy)
+        gate = JudgeCall(tools={**installed, own.spec.name: own}, autonomy=lambda _work, _run: self.autonomy)
         return CallTool(store=self.store, content=self.content, gate=gate)
 
     def publish(

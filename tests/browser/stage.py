@@ -47,7 +47,6 @@ class Stage:
         """Where the pages are."""
         return f"http://{self.api.address}"
 
-
     @property
     def bench(self) -> Bench:
         """Carries and dispatches runs in this process."""

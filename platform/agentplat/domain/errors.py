@@ -76,6 +76,10 @@ class Conflict(PlatformError):
     """The act does not fit the present state; the message says why and what would fit."""
 
 
+class Refused(PlatformError):
+    """A guard refuses to start work. The message is its reason, which whoever asked gets word for word; nothing was written."""
+
+
 class LeaseLost(PlatformError):
     """Somebody else holds the run, or it went on without the writer. Nothing was written; whoever finds this out stops at once."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agentplat.domain.autonomy import Autonomy, reaches
 from agentplat.domain.labels import Crossing, Labels
 from agentplat.domain.steps import Ruling
 from agentplat.domain.tools import IRREVERSIBLE, UNTRUSTED, Effect, ToolSpec
@@ -27,19 +28,6 @@ class Rule(StrEnum):
     IDEMPOTENCY = "idempotency"
     AUTONOMY = "autonomy"
     APPROVAL = "approval"
-
-
-class Autonomy(StrEnum):
-    """How far an agent may act by itself, from the least."""
-
-    PROPOSE_ONLY = "proposeOnly"
-    ACT_WITH_APPROVAL = "actWithApproval"
-    ACT_FREELY = "actFreely"
-
-
-def autonomy_of(text: str) -> Autonomy:
-    """The level of this name; anything unknown counts as the safest."""
-    return Autonomy(text) if text in {level.value for level in Autonomy} else Autonomy.PROPOSE_ONLY
 
 
 class Consent(StrEnum):
@@ -97,7 +85,7 @@ def _on_flow(facts: Facts, effect: Effect | None) -> Iterator[Verdict]:
         yield _block(Rule.TAINT, f"this run has read untrusted data, and a {effect} call can not be taken back")
 
 
-def _on_effect(facts: Facts, effect: Effect) -> Iterator[Verdict]:
+def _on_effect(facts: Facts, effect: Effect, free_from: Autonomy) -> Iterator[Verdict]:
     if effect in IRREVERSIBLE:
         yield _ask(Rule.POLICY, f"a {effect} call needs the approval of a person")
     if facts.ceiling is not None:
@@ -106,10 +94,11 @@ def _on_effect(facts: Facts, effect: Effect) -> Iterator[Verdict]:
         if facts.done_by is not None:
             reason = f"call {facts.done_by} of this run did the same, and it is not done again"
             yield Verdict(ruling=Ruling.DUPLICATE, rule=Rule.IDEMPOTENCY, reason=reason)
-        if facts.autonomy is Autonomy.PROPOSE_ONLY:
-            yield _block(Rule.AUTONOMY, "this agent may only propose")
-        if facts.autonomy is Autonomy.ACT_WITH_APPROVAL:
-            yield _ask(Rule.AUTONOMY, "this agent acts with the approval of a person")
+        if not reaches(facts.autonomy, free_from):
+            if facts.autonomy is Autonomy.PROPOSE_ONLY:
+                yield _block(Rule.AUTONOMY, "this agent may only propose")
+            else:
+                yield _ask(Rule.AUTONOMY, "this agent acts with the approval of a person")
 
 
 def objections(facts: Facts) -> Iterator[Verdict]:
@@ -126,7 +115,7 @@ def objections(facts: Facts) -> Iterator[Verdict]:
         if effect is None:
             yield _block(Rule.POLICY, "the tool does not declare its effect, so it does not run")
         else:
-            yield from _on_effect(facts, effect)
+            yield from _on_effect(facts, effect, facts.tool.free_from)
 
 
 def rule(facts: Facts) -> Verdict:

@@ -8,11 +8,13 @@ from enum import StrEnum
 from typing import Any
 
 from agentplat.domain.artifacts import Artifact, Delivery
+from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.budgets import Unit
 from agentplat.domain.canonical import canonical_json, digest
 from agentplat.domain.labels import Label, Labels, Mark
+from agentplat.domain.modes import Mode
 from agentplat.domain.runs import Run
-from agentplat.domain.steps import ResultKind
+from agentplat.domain.steps import Body, ResultKind
 
 UNTRUSTED: Labels = frozenset({Label(Mark.UNTRUSTED.value)})
 """What results of a tool carry that does not say where its data comes from: missing provenance counts as the worst."""
@@ -32,11 +34,25 @@ IRREVERSIBLE = frozenset({Effect.DESTRUCTIVE, Effect.FINANCIAL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a tool of the platform exists (W-7). modes: in spaces of these modes; None in every run, in a space or not.
+
+    named: whether the version has to name it besides. contract: whether it exists only for runs whose output has a contract.
+    """
+
+    modes: frozenset[Mode] | None
+    named: bool = False
+    contract: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
     """What a tool declares.
 
     schema: JSON Schema 2020-12 of its arguments. effect: None where it declares none; it then does not run. longest_ms,
-    money_microusd, tokens: the most that one call can take. labels: what every result carries.
+    money_microusd, tokens: the most that one call can take. labels: what every result carries. free_from: the level of autonomy
+    from which it runs unasked although it writes; lower than usual for what stays inside the platform and has guards of its own.
+    place: where a tool of the platform exists; None for tools of a manifest.
     """
 
     name: str
@@ -47,6 +63,8 @@ class ToolSpec:
     money_microusd: int = 0
     tokens: int = 0
     labels: Labels = UNTRUSTED
+    free_from: Autonomy = Autonomy.ACT_FREELY
+    place: Place | None = None
 
     @property
     def worst(self) -> dict[Unit, int]:
@@ -64,6 +82,7 @@ class ToolSpec:
             "effect": None if self.effect is None else self.effect.value,
             "worst": {unit.value: amount for unit, amount in sorted(self.worst.items())},
             "labels": sorted(label.text for label in self.labels),
+            "free_from": self.free_from.value,
         }
         return digest(canonical_json(whole).encode())
 
@@ -92,6 +111,7 @@ class Given:
 
     reason: why it failed, or what is worth knowing; it goes into the trail and so never holds content. took: what the call really
     took, by unit; a unit that is left out took its worst case. copy_of: the artifact whose content the data is, where it is one.
+    steps: what the trail says besides, before the result.
     """
 
     result: ResultKind
@@ -100,12 +120,37 @@ class Given:
     reason: str | None = None
     took: Mapping[Unit, int] = field(default_factory=dict)
     copy_of: Artifact | None = None
+    steps: tuple[Body, ...] = ()
 
 
 READ_ARTIFACT = "read_artifact"
 """The tool that reads an artifact by its name in the contract. Every run has it: what it may read is said by its opening step."""
 
 
-def surface_of(manifest: Mapping[str, Any]) -> frozenset[str]:
-    """The names of the tools that a run of the version may call."""
-    return frozenset(manifest.get("spec", {}).get("tools") or ()) | {READ_ARTIFACT}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What decides which tools a run has, beside what each declares.
+
+    named: the tools that its version names. mode: that of the space it works in, None where it works in none. contract: whether its
+    output has a contract.
+    """
+
+    named: frozenset[str]
+    mode: Mode | None = None
+    contract: bool = False
+
+
+def named_tools(manifest: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the tools that a version names."""
+    return frozenset(manifest.get("spec", {}).get("tools") or ())
+
+
+def has_tool(spec: ToolSpec, circumstances: Circumstances) -> bool:
+    """Whether a run has the tool. What its mode does not give does not exist for it (W-7)."""
+    place, mode = spec.place, circumstances.mode
+    if place is None:
+        acts_freely = mode in (None, Mode.CHAT)
+        return spec.name in circumstances.named and (acts_freely or spec.effect is Effect.READ)
+    if place.modes is not None and mode not in place.modes:
+        return False
+    return (spec.name in circumstances.named or not place.named) and (circumstances.contract or not place.contract)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
@@ -32,6 +34,10 @@ _LIVENESS: Mapping[str, Any] = {
 }
 
 
+_JOURNAL_WAIT_S = 0.01
+"""Seconds between two tries to set up a connection to a file whose journal somebody else is changing."""
+
+
 def sqlite_driver() -> ModuleType:
     """pysqlite3, whose SQLite is newer than the interpreter's, or the interpreter's own where there is no wheel of it."""
     try:
@@ -43,6 +49,19 @@ def sqlite_driver() -> ModuleType:
 def journal_mode(version: tuple[int, ...]) -> str:
     """The journal that is safe with this version of SQLite."""
     return "WAL" if version >= _SOUND_WAL else "DELETE"
+
+
+def _set(connection: Any, pragma: str, busy: type[Exception]) -> None:
+    """Set a pragma. Several that open a new file at once change its journal at once, and SQLite then does not wait by itself."""
+    patience_ends = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            connection.execute(f"PRAGMA {pragma}").close()
+            return
+        except busy:
+            if time.monotonic() > patience_ends:
+                raise
+            threading.Event().wait(_JOURNAL_WAIT_S)
 
 
 def _open_sqlite(url: sa.URL) -> Engine:
@@ -64,7 +83,7 @@ def _open_sqlite(url: sa.URL) -> Engine:
         # The driver would begin transactions by itself, and too late: only at the first write.
         connection.isolation_level = None
         for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}").close()
+            _set(connection, pragma, driver.OperationalError)
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

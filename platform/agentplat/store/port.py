@@ -26,6 +26,7 @@ from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Body, Closing, Resumed, StepKind, Waiting
 from agentplat.domain.trail import Step
+from agentplat.store.work_port import Contracts, Spaces, Tickets, Workspaces
 
 
 class Registry(Protocol):
@@ -459,6 +460,22 @@ class Work(Protocol):
     @property
     def insights(self) -> Insights:
         """Runs looked at together."""
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """Workspaces and repositories."""
+
+    @property
+    def tickets(self) -> Tickets:
+        """Tickets and who is involved."""
+
+    @property
+    def spaces(self) -> Spaces:
+        """Spaces, messages, and where runs work."""
+
+    @property
+    def contracts(self) -> Contracts:
+        """What outputs must look like."""
 
 
 class Store(Protocol):

@@ -24,6 +24,9 @@ from agentplat.store.people import SqlActs, SqlPeople
 from agentplat.store.port import Store, Work
 from agentplat.store.registry import SqlRegistry
 from agentplat.store.runs import SqlRuns
+from agentplat.store.spaces import SqlSpaces
+from agentplat.store.tickets import SqlTickets
+from agentplat.store.workspaces import SqlContracts, SqlWorkspaces
 
 
 class SqlWork(Work):
@@ -86,6 +89,26 @@ class SqlWork(Work):
     @override
     def insights(self) -> SqlInsights:
         return SqlInsights(self._connection)
+
+    @cached_property
+    @override
+    def workspaces(self) -> SqlWorkspaces:
+        return SqlWorkspaces(self._connection)
+
+    @cached_property
+    @override
+    def tickets(self) -> SqlTickets:
+        return SqlTickets(self._connection)
+
+    @cached_property
+    @override
+    def spaces(self) -> SqlSpaces:
+        return SqlSpaces(self._connection)
+
+    @cached_property
+    @override
+    def contracts(self) -> SqlContracts:
+        return SqlContracts(self._connection)
 
 
 class SqlStore(Store):

@@ -12,7 +12,7 @@ from agentplat.domain.errors import LeaseLost, RunCancelled
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import Run
 from agentplat.domain.steps import ModelTurn
-from agentplat.domain.tools import ToolSpec, surface_of
+from agentplat.domain.tools import Circumstances, ToolSpec, has_tool
 from agentplat.store.port import Store
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.charge_turn import ChargeTurn
@@ -26,11 +26,10 @@ class ActInRun:
     content: ContentStore
     tools: CallTool
 
-    def offered(self, manifest: Mapping[str, Any]) -> list[ToolSpec]:
-        """The tools that a run of the version may call, by name; one that declares no effect never runs (A-13)."""
-        installed = self.tools.gate.tools
-        specs = [installed[name].spec for name in sorted(surface_of(manifest)) if name in installed]
-        return [spec for spec in specs if spec.effect is not None]
+    def offered(self, circumstances: Circumstances) -> list[ToolSpec]:
+        """The tools that a run has under the circumstances, by name; one that declares no effect never runs (A-13)."""
+        specs = [tool.spec for _, tool in sorted(self.tools.gate.tools.items())]
+        return [spec for spec in specs if spec.effect is not None and has_tool(spec, circumstances)]
 
     def call(self, run: Run, number: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, Called]:
         """The call of this number in the run: made now, or gone on with, or as it was made already.

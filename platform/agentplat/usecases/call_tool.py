@@ -18,7 +18,7 @@ from agentplat.content.port import ContentStore
 from agentplat.domain.artifacts import NOT_THERE, Artifact, Availability, Blob, Delivery
 from agentplat.domain.budgets import Unit
 from agentplat.domain.calls import ABOUT_CALLS, CallSoFar, Standing, calls_of
-from agentplat.domain.errors import PlatformError, RunFailed, RunWaits
+from agentplat.domain.errors import AccessDenied, Conflict, InvalidInput, NotFound, PlatformError, Refused, RunFailed, RunWaits
 from agentplat.domain.gate import Rule
 from agentplat.domain.labels import crossing, join, parse_labels, texts
 from agentplat.domain.runs import Run, WaitingFor
@@ -40,11 +40,15 @@ from agentplat.domain.tools import Asked, Effect, Given
 from agentplat.store.port import Store, Work
 from agentplat.usecases.arguments import canonical_arguments
 from agentplat.usecases.judge_call import JudgeCall, Judged
-from agentplat.usecases.tool import Tool
+from agentplat.usecases.tool import AnyTool, Tool, WorkTool
 
 MOST_NAME_CHARACTERS = 100
 UNKNOWN = "a worker ended during this call, and whether it took effect is not known; it is not made again"
+UNDONE = "the tool ended in disorder and did nothing; the operator's log says more"
 DISORDER = "the tool ended in disorder, and whether it took effect is not known; the operator's log says more"
+
+_ANSWERED = (Refused, InvalidInput, NotFound, AccessDenied, Conflict)
+"""What a tool of the platform may refuse with, as any other use case does."""
 
 log = structlog.get_logger()
 
@@ -54,7 +58,7 @@ class _Allowed:
     """A call that the Gate has let through, with the run as it is then."""
 
     run: Run
-    tool: Tool
+    tool: AnyTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,8 @@ class CallTool:
             raise RunWaits(run.id, standing.ceiling or "an approval")
         if not isinstance(standing, _Allowed):
             return standing
+        if isinstance(standing.tool, WorkTool):
+            return self._within(standing, standing.tool, asked)
         given, elapsed_ms = _carried_out(standing.tool, asked)
         return self._answer(standing, call, given, elapsed_ms)
 
@@ -101,7 +107,8 @@ class CallTool:
         if known.standing is Standing.ASKED:
             return self._rule(work, asked, name, kept, calls, [])
         tool = self.gate.tools.get(name)
-        if tool is not None and tool.spec.effect is Effect.READ:
+        if tool is not None and (tool.spec.effect is Effect.READ or isinstance(tool, WorkTool)):
+            # What it does stands and falls with its answer, so that without an answer it was not done; or it changes nothing.
             return _Allowed(run=asked.run, tool=tool)
         return self._end(work, asked.run, asked.call, ToolResult(call=asked.call, result=ResultKind.FAILED, reason=UNKNOWN), {})
 
@@ -146,6 +153,25 @@ class CallTool:
         waiting = Waiting(waiting_for=WaitingFor.APPROVAL, call=call)
         work.runs.wait(run, waiting, now_ms())
         return waiting
+
+    def _within(self, allowed: _Allowed, tool: WorkTool, asked: Asked) -> tuple[Run, ToolResult]:
+        """Carry a call out in the transaction that keeps its answer."""
+        begun = time.monotonic()
+        try:
+            with self.store.writing() as work:
+                given = tool.within(work, replace(asked, run=allowed.run))
+                result = self._result(allowed, asked.call, given)
+                run = work.runs.append(allowed.run, given.steps, now_ms())
+                took = {**tool.spec.worst, Unit.TIME: _elapsed_ms(begun), **given.took}
+                return self._end(work, run, asked.call, result, took)
+        except _ANSWERED as refusal:
+            given = Given(result=ResultKind.REFUSED, reason=str(refusal))
+        except PlatformError:
+            raise
+        except Exception:
+            log.exception("a tool ended in disorder", tool=tool.spec.name, run=asked.run.id, call=asked.call)
+            given = Given(result=ResultKind.FAILED, reason=UNDONE)
+        return self._answer(allowed, asked.call, given, _elapsed_ms(begun))
 
     def _answer(self, allowed: _Allowed, call: int, given: Given, elapsed_ms: int) -> tuple[Run, ToolResult]:
         result = self._result(allowed, call, given)
@@ -207,7 +233,11 @@ def _carried_out(tool: Tool, asked: Asked) -> tuple[Given, int]:
     except Exception:
         log.exception("a tool ended in disorder", tool=tool.spec.name, run=asked.run.id, call=asked.call)
         given = Given(result=ResultKind.FAILED, reason=DISORDER)
-    return given, int((time.monotonic() - begun) * 1_000)
+    return given, _elapsed_ms(begun)
+
+
+def _elapsed_ms(begun: float) -> int:
+    return int((time.monotonic() - begun) * 1_000)
 
 
 def _again(calls: dict[int, CallSoFar], call: int, judged: Judged) -> ToolResult:

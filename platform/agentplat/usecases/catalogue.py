@@ -36,7 +36,7 @@ from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
 from agentplat.usecases.set_limits import SetLimits
 from agentplat.usecases.show_chain import ShowChain
-from agentplat.usecases.tool import Tool
+from agentplat.usecases.tool import AnyTool
 from agentplat.usecases.verify_trail import VerifyTrail
 from agentplat.usecases.watch_dispatch import WatchDispatch
 
@@ -101,7 +101,7 @@ class Acting:
     cancel: CancelRun
 
 
-def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[Tool] = ()) -> Acting:
+def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[AnyTool] = ()) -> Acting:
     """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: beside those of the platform."""
     own = ReadArtifact(store=store, content=content)
     gate = JudgeCall(tools={tool.spec.name: tool for tool in (own, *tools)})

@@ -63,7 +63,7 @@ class DriveExternally:
 
     def tools(self, held: Held) -> list[ToolSpec]:
         """The tools that a held run may call."""
-        return self.act.offered(held.manifest)
+        return self.act.offered(held.circumstances)
 
     def heartbeat(self, ticket: Ticket) -> float:
         """Hold the run for another while, and say for how many seconds."""

@@ -7,22 +7,19 @@ from dataclasses import dataclass, field, replace
 
 from agentplat.domain.approvals import consent_to, order_of
 from agentplat.domain.artifacts import Blob, blob_of
+from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.budgets import Budget, ceilings_of, first_stop, holders
 from agentplat.domain.calls import CallSoFar, same_done
-from agentplat.domain.gate import Autonomy, Facts, Rule, Verdict, rule
+from agentplat.domain.gate import Facts, Rule, Verdict, rule
 from agentplat.domain.labels import Crossing, crossing
 from agentplat.domain.runs import Run
-from agentplat.domain.tools import Asked, ToolSpec, surface_of
+from agentplat.domain.tools import Asked, ToolSpec, has_tool
 from agentplat.store.port import Work
 from agentplat.usecases.arguments import fault_of
-from agentplat.usecases.tool import Tool
+from agentplat.usecases.circumstances import autonomy_in_run, circumstances_of
+from agentplat.usecases.tool import AnyTool
 
 _BEFORE_BUDGETS = frozenset({Rule.CAPABILITY, Rule.ARGUMENTS, Rule.BARRIER, Rule.TAINT, Rule.POLICY})
-
-
-def usual_autonomy(_run: Run) -> Autonomy:
-    """The level of an agent that nobody gave another one."""
-    return Autonomy.ACT_WITH_APPROVAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +41,8 @@ class Judged:
 class JudgeCall:
     """The Gate with its facts. tools: those installed here, by name. autonomy: the level of a run's agent."""
 
-    tools: Mapping[str, Tool]
-    autonomy: Callable[[Run], Autonomy] = usual_autonomy
+    tools: Mapping[str, AnyTool]
+    autonomy: Callable[[Work, Run], Autonomy] = autonomy_in_run
 
     def __call__(self, work: Work, asked: Asked, name: str, arguments: Blob, calls: dict[int, CallSoFar]) -> Judged:
         """Rule on a call. arguments: their canonical JSON by reference. calls: all of the run so far.
@@ -56,14 +53,18 @@ class JudgeCall:
         run, tool = asked.run, self.tools.get(name)
         version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
         manifest = {} if version is None else version.content.manifest
-        facts = Facts(name=name, tool=None if tool is None else tool.spec, in_surface=name in surface_of(manifest))
+        circumstances = circumstances_of(work, run, manifest)
+        has_it = name in circumstances.named if tool is None else has_tool(tool.spec, circumstances)
+        facts = Facts(name=name, tool=None if tool is None else tool.spec, in_surface=has_it)
         if tool is None or not facts.in_surface:
             return Judged(verdict=rule(facts))
         order = order_of(run, asked.call, tool.spec, asked.arguments)
         consent = consent_to(work.approvals.of_call(run.id, asked.call), blob_of(order.encode()).digest)
         done_by = same_done(calls, asked.call, name, arguments.digest)
         wrong = fault_of(tool.spec.schema, asked.arguments) or tool.fault(asked)
-        facts = replace(facts, arguments=wrong, labels=run.labels, done_by=done_by, consent=consent, autonomy=self.autonomy(run))
+        facts = replace(
+            facts, arguments=wrong, labels=run.labels, done_by=done_by, consent=consent, autonomy=self.autonomy(work, run)
+        )
         if wrong is None:
             facts = replace(facts, crossing=_crossing(work, tool, asked))
         first = rule(facts)
@@ -82,6 +83,6 @@ class JudgeCall:
         return Judged(verdict=verdict, budgets=budgets, stop=stop, order=order, done_by=facts.done_by)
 
 
-def _crossing(work: Work, tool: Tool, asked: Asked) -> Crossing | None:
+def _crossing(work: Work, tool: AnyTool, asked: Asked) -> Crossing | None:
     found = (crossing(move.labels, move.into) for move in tool.moves(work, asked))
     return next((stopped for stopped in found if stopped is not None), None)

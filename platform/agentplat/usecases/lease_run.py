@@ -12,9 +12,11 @@ from agentplat.domain.recovery import Past, past_of
 from agentplat.domain.runs import MOST_ATTEMPTS, DriverKind, Run, RunState
 from agentplat.domain.steps import Closing, Opening, TakenOver
 from agentplat.domain.times import now_ms
+from agentplat.domain.tools import Circumstances
 from agentplat.domain.trail import verify
 from agentplat.store.port import Store, Work
 from agentplat.usecases.cancel_run import close_cancelled
+from agentplat.usecases.circumstances import circumstances_of
 
 GIVEN_UP = (
     f"given up after {MOST_ATTEMPTS} attempts: each time, whoever held the run ended or fell silent before the run came to its end"
@@ -23,13 +25,17 @@ GIVEN_UP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A run that a worker holds, with all that is needed to drive it. past: what was done in it before."""
+    """A run that a worker holds, with all that is needed to drive it. past: what was done in it before.
+
+    circumstances: what decides which tools it has.
+    """
 
     run: Run
     manifest: Mapping[str, Any]
     opening: Opening
     input: str | None
     past: Past
+    circumstances: Circumstances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +67,7 @@ class LeaseRun:
             version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
             trail = work.runs.trail(run.id)
             given = work.runs.input(run.id)
+            circumstances = circumstances_of(work, run, {} if version is None else version.content.manifest)
         fault = verify(run.id, run.steps, run.head, run.ended, trail)
         if fault is not None:
             raise RunFailed(f"its trail is damaged: step {fault.number} {fault.reason}")
@@ -68,7 +75,14 @@ class LeaseRun:
         if version is None or not isinstance(opening, Opening):
             raise AssertionError("a run has a version and begins with its opening step")
         text = None if given is None or given[1] else self.content.get(given[0]).decode()
-        return Held(run=run, manifest=version.content.manifest, opening=opening, input=text, past=past_of(trail))
+        return Held(
+            run=run,
+            manifest=version.content.manifest,
+            opening=opening,
+            input=text,
+            past=past_of(trail),
+            circumstances=circumstances,
+        )
 
     def renew(self, run: Run) -> bool:
         """Hold the run for another while; False where it is lost. Raises StoreUnavailable."""

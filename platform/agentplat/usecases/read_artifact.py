@@ -22,7 +22,7 @@ from agentplat.domain.errors import ContentDamaged
 from agentplat.domain.labels import parse_labels
 from agentplat.domain.steps import ResultKind
 from agentplat.domain.times import now_ms
-from agentplat.domain.tools import READ_ARTIFACT, Asked, Effect, Given, Move, ToolSpec
+from agentplat.domain.tools import READ_ARTIFACT, Asked, Effect, Given, Move, Place, ToolSpec
 from agentplat.store.port import Store, Work
 from agentplat.usecases.tool import Tool
 
@@ -40,6 +40,7 @@ SPEC = ToolSpec(
     longest_ms=10_000,
     # What is read brings the labels of its origin along, and there is nothing else in a result.
     labels=frozenset(),
+    place=Place(modes=None),
 )
 
 

@@ -1,15 +1,19 @@
-"""What a tool is to the use cases: what it declares, and what it does once the Gate has let a call through."""
+"""What a tool is to the use cases: what it declares, and what it does once the Gate has let a call through.
+
+A tool is one of two. What a `Tool` does happens outside the database, and whether it happened may stay unknown after a crash. All
+that a `WorkTool` does is in the database, in the transaction that keeps the call's answer: it happened if the answer is there.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agentplat.domain.tools import Asked, Given, Move, ToolSpec
 from agentplat.store.port import Work
 
 
-class Tool(Protocol):
-    """A tool. One serves many runs at once."""
+class _Declared(Protocol):
+    """What every tool says of itself and of a call. One serves many runs at once."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -24,5 +28,24 @@ class Tool(Protocol):
     def moves(self, work: Work, asked: Asked) -> tuple[Move, ...]:
         """The data that the call would move, for the barrier."""
 
+
+class Tool(_Declared, Protocol):
+    """A tool whose effect lies outside the database."""
+
     def __call__(self, asked: Asked) -> Given:
         """Carry an allowed call out. Raises ContentUnavailable and StoreUnavailable where trying again later may help."""
+
+
+@runtime_checkable
+class WorkTool(_Declared, Protocol):
+    """A tool whose whole effect is in the database."""
+
+    def within(self, work: Work, asked: Asked) -> Given:
+        """Carry an allowed call out within a transaction, which is undone where anything is raised.
+
+        Raises Refused, InvalidInput, NotFound, AccessDenied or Conflict, whose words then are the answer; ContentUnavailable and
+        StoreUnavailable where trying again later may help.
+        """
+
+
+AnyTool = Tool | WorkTool

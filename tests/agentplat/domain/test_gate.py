@@ -7,7 +7,8 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from agentplat.domain.gate import Autonomy, Consent, Facts, Rule, Verdict, autonomy_of, rule
+from agentplat.domain.autonomy import Autonomy, autonomy_of
+from agentplat.domain.gate import Consent, Facts, Rule, Verdict, rule
 from agentplat.domain.labels import Crossing, Label
 from agentplat.domain.steps import Ruling
 from agentplat.domain.tools import UNTRUSTED, Effect

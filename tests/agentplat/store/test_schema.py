@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from agentplat.domain.errors import InvalidInput, SchemaOutdated, StoreUnavailable
 from agentplat.domain.outbox import EntryKind
 from agentplat.domain.scopes import Ref
-from agentplat.store import runtime_schema
+from agentplat.store import work_schema
 from agentplat.store.engine import journal_mode, open_engine, sqlite_driver
 from agentplat.store.migrating import VERSION_TABLE, migrate
 from agentplat.store.sql import open_store
@@ -23,7 +23,7 @@ from alembic.migration import MigrationContext
 from tests.agentplat.records import content, found, person, published
 
 DEVELOPER = Ref("acme/platform", "developer")
-METADATA = runtime_schema.runs.metadata
+METADATA = work_schema.workspaces.metadata
 
 
 def test_migrations_arrive_at_the_tables_of_the_code(empty_url: str) -> None:

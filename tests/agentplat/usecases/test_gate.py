@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from agentplat.domain.access import Access, Role
 from agentplat.domain.artifacts import blob_of
+from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.errors import AccessDenied, Conflict, ContentDamaged, LeaseLost, NotFound, RunFailed, RunWaits
-from agentplat.domain.gate import Autonomy
 from agentplat.domain.labels import parse_labels, texts
 from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref

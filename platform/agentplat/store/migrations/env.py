@@ -5,11 +5,11 @@ from __future__ import annotations
 from alembic import context
 
 from agentplat.store.migrating import VERSION_TABLE
-from agentplat.store.runtime_schema import runs
+from agentplat.store.work_schema import workspaces
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=runs.metadata,
+    target_metadata=workspaces.metadata,
     version_table=VERSION_TABLE,
 )
 context.run_migrations()

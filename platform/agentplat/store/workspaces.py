@@ -1,0 +1,99 @@
+"""Workspaces, their repositories, and contracts of output in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+from typing_extensions import override
+
+from agentplat.domain.access import Person
+from agentplat.domain.artifacts import Blob
+from agentplat.domain.contracts import ContractMode, RunContract
+from agentplat.domain.workspaces import Repository, Workspace
+from agentplat.store import work_schema as schema
+from agentplat.store.registry import below, insert
+from agentplat.store.work_port import Contracts, Workspaces
+
+
+def _workspace(row: Row[Any]) -> Workspace:
+    return Workspace(id=row.id, scope=row.scope, name=row.name, created_at=row.created_at)
+
+
+def _repository(row: Row[Any]) -> Repository:
+    return Repository(id=row.id, workspace_id=row.workspace_id, name=row.name, path=row.path)
+
+
+class SqlWorkspaces(Workspaces):
+    """Workspaces in SQL; `store.work_port` says what each method does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @override
+    def add(self, scope: str, name: str, by: Person | None, at: int) -> Workspace | None:
+        values = {"scope": scope, "name": name, "created_at": at, "created_by_id": None if by is None else by.id}
+        added = insert(self._connection, schema.workspaces).values(values).on_conflict_do_nothing()
+        row = self._connection.execute(added.returning(*schema.workspaces.c)).one_or_none()
+        return None if row is None else _workspace(row)
+
+    @override
+    def find(self, workspace_id: int) -> Workspace | None:
+        workspaces = schema.workspaces
+        row = self._connection.execute(sa.select(workspaces).where(workspaces.c.id == workspace_id)).one_or_none()
+        return None if row is None else _workspace(row)
+
+    @override
+    def page(self, scopes: Collection[str], after: int, size: int) -> list[Workspace]:
+        workspaces = schema.workspaces
+        wanted = sa.select(workspaces).where(below(workspaces.c.scope, scopes), workspaces.c.id > after)
+        return [_workspace(row) for row in self._connection.execute(wanted.order_by(workspaces.c.id).limit(size))]
+
+    @override
+    def link(self, workspace: Workspace, name: str, path: str) -> Repository | None:
+        values = {"workspace_id": workspace.id, "name": name, "path": path}
+        added = insert(self._connection, schema.repositories).values(values).on_conflict_do_nothing()
+        row = self._connection.execute(added.returning(*schema.repositories.c)).one_or_none()
+        return None if row is None else _repository(row)
+
+    @override
+    def repositories(self, workspace_id: int) -> list[Repository]:
+        repositories = schema.repositories
+        wanted = sa.select(repositories).where(repositories.c.workspace_id == workspace_id).order_by(repositories.c.name)
+        return [_repository(row) for row in self._connection.execute(wanted)]
+
+
+class SqlContracts(Contracts):
+    """Contracts in SQL; `store.work_port` says what each method does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @override
+    def declare(self, run_id: int, schema_text: str, mode: ContractMode) -> None:
+        self._connection.execute(schema.run_contracts.insert().values(run_id=run_id, schema=schema_text, mode=mode.value))
+
+    @override
+    def of_run(self, run_id: int) -> RunContract | None:
+        contracts = schema.run_contracts
+        row = self._connection.execute(sa.select(contracts).where(contracts.c.run_id == run_id)).one_or_none()
+        if row is None:
+            return None
+        output = None if row.output_ref is None else Blob(ref=row.output_ref, digest=row.output_digest, size=row.output_size)
+        return RunContract(schema=row.schema, mode=ContractMode(row.mode), rejections=row.rejections, output=output)
+
+    @override
+    def reject(self, run_id: int) -> int:
+        contracts = schema.run_contracts
+        counted = contracts.update().where(contracts.c.run_id == run_id).values(rejections=contracts.c.rejections + 1)
+        rejections: int = self._connection.execute(counted.returning(contracts.c.rejections)).scalar_one()
+        return rejections
+
+    @override
+    def accept(self, run_id: int, output: Blob) -> bool:
+        contracts = schema.run_contracts
+        first = sa.and_(contracts.c.run_id == run_id, contracts.c.output_ref.is_(None))
+        kept = {"output_ref": output.ref, "output_digest": output.digest, "output_size": output.size}
+        return self._connection.execute(contracts.update().where(first).values(kept)).rowcount == 1
