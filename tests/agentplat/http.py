@@ -62,17 +62,22 @@ class Api:
 
 @contextmanager
 def api(
-    world: World, limits: GatewayLimits = LIMITS, rates: RateLimit | None = None, telemetry: Telemetry | None = None
+    world: World,
+    limits: GatewayLimits = LIMITS,
+    rates: RateLimit | None = None,
+    telemetry: Telemetry | None = None,
+    address: str = "127.0.0.1:0",
+    key: Ed25519PrivateKey | None = None,
 ) -> Iterator[Api]:
-    """A server that answers until the block ends."""
+    """A server that answers until the block ends. key: the platform's, a new one where none is given."""
     measured = telemetry or Telemetry()
-    key = Ed25519PrivateKey.generate()
+    key = key or Ed25519PrivateKey.generate()
     counted = rates or RateLimit(1e9, 1_000_000)
     platform = Platform(use_cases=world.cases, rates=counted, run_tokens=RunTokens(key=key))
     watcher = Watcher(world.cases.monitor_runs, 0.02)
     pages = create_studio(Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key), watcher=watcher))
     app = create_app(platform, limits, measured, pages)
-    opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
+    opened = open_socket(address, "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)
     server.start()
     try:

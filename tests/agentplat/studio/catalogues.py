@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import agentplat.studio
+from agentplat.domain.languages import Language
+from agentplat.studio.words import catalogue_file
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
-
-from agentplat.domain.languages import Language
-from agentplat.studio.words import catalogue_file
 
 METHODS = [("**.py", "python"), ("templates/**.html", "jinja2.ext:babel_extract")]
 OPTIONS = {"templates/**.html": {"extensions": "jinja2.ext.do", "trimmed": "false"}}
