@@ -14,6 +14,7 @@ AREAS = {
     "R": "Runs, trails, chains and the dispatcher",
     "A": "Artifacts, labels, the Gate and budgets",
     "O": "Commands, settings, access and limits",
+    "U": "Studio",
 }
 
 

@@ -20,7 +20,8 @@ from agentplat.store.runs import SqlRuns
 from agentplat.store.schema import agents
 
 _LEASABLE = sa.text("runs.state IN ('queued', 'running')")
-_WAITING = sa.text("runs.state = 'waiting'")
+_AT_ONCE = 1_000
+"""Runs asked about in one query; databases take only so many values."""
 _UNDER_WAY = [state.value for state in RunState if state not in ENDED]
 
 
@@ -106,14 +107,21 @@ class SqlInsights(Insights):
     @override
     def progress(self, run_ids: Collection[int], newer_than: int) -> list[Progress]:
         runs = schema.runs.c
+        ids = sorted(run_ids)
+        some = [runs.id.in_(ids[start : start + _AT_ONCE]) for start in range(0, len(ids), _AT_ONCE)]
         # Apart from each other and as the indexes are written, so that every part finds its own.
-        parts: list[sa.ColumnElement[bool] | sa.TextClause] = [_LEASABLE, _WAITING, runs.id.in_(run_ids), runs.id > newer_than]
+        parts: list[sa.ColumnElement[bool] | sa.TextClause] = [_LEASABLE, runs.id > newer_than, *some]
         found = {one.run_id: one for part in parts for one in self._progress(part)}
         return [found[run_id] for run_id in sorted(found)]
 
     @override
     def newest(self) -> int:
         return self._connection.execute(sa.select(sa.func.max(schema.runs.c.id))).scalar() or 0
+
+    @override
+    def waiting(self) -> set[int]:
+        runs = schema.runs.c
+        return set(self._connection.execute(sa.select(runs.id).where(runs.state == RunState.WAITING.value)).scalars())
 
     def _progress(self, wanted: sa.ColumnElement[bool] | sa.TextClause) -> list[Progress]:
         runs = schema.runs.c

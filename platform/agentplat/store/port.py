@@ -408,10 +408,13 @@ class Insights(Protocol):
         """What each of the runs cost so far, by unit; what cost nothing is left out."""
 
     def progress(self, run_ids: Collection[int], newer_than: int) -> list[Progress]:
-        """How far all runs are that have not ended, these, and those with a higher id, by id."""
+        """How far all runs are that are queued or running, these, and those with a higher id, by id."""
 
     def newest(self) -> int:
         """The highest id of a run, 0 where there is none."""
+
+    def waiting(self) -> set[int]:
+        """All runs that wait. Looks through every run there is."""
 
 
 class Work(Protocol):

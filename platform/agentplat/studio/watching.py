@@ -61,7 +61,10 @@ class Watcher:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._newest, self._came = 0, 0
+        # The newest run seen, and those that have not ended: waiting runs have no index, so that they are remembered from the first
+        # look on instead of being looked for each time.
+        self._newest = -1
+        self._open: set[int] = set()
 
     def open(self, stream: Stream) -> None:
         """Begin to tell a stream. Raises Overloaded where there are too many, or the platform is about to end."""
@@ -109,11 +112,12 @@ class Watcher:
             self._stopping.wait(pause)
 
     def _look(self, streams: Iterable[Stream]) -> None:
+        if self._newest < 0:
+            self._newest, self._open = self._monitor.begin()
         asked = {stream.run_id for stream in streams if stream.run_id is not None}
-        found = self._monitor.progress(asked, self._newest)
-        came = [one for one in found if one.run_id > self._newest]
-        self._newest = max((one.run_id for one in came), default=self._newest)
-        self._came += len(came)
+        found = self._monitor.progress(asked | self._open, self._newest)
+        self._newest = max((one.run_id for one in found), default=self._newest)
+        self._open = {one.run_id for one in found if one.state not in ENDED}
         by_id = {one.run_id: one for one in found}
         for stream in streams:
             told = _of_run(by_id.get(stream.run_id)) if stream.run_id is not None else self._of_scopes(stream, found)
@@ -122,6 +126,7 @@ class Watcher:
                 stream.loop.call_soon_threadsafe(stream.wake.set)
 
     def _of_scopes(self, stream: Stream, found: Iterable[Progress]) -> Told:
+        # A run that has ended is among them once, and its going is one change more.
         inside = [(one.run_id, one.steps, one.state.value) for one in found if within_any(one.scope, stream.scopes)]
         digest = hashlib.sha256(repr(inside).encode()).hexdigest()[:16]
         return Told(id=digest, data="{}", last=False)

@@ -80,13 +80,18 @@ class MonitorRuns:
             run = readable_run(work, access, run_id)
             return work.insights.spent([run.id]).get(run.id, {})
 
+    def begin(self) -> tuple[int, set[int]]:
+        """The newest run and those that wait, for `progress` to go on from. Raises StoreUnavailable."""
+        with self.store.reading() as work:
+            return work.insights.newest(), work.insights.waiting()
+
     def progress(self, run_ids: Collection[int], newer_than: int) -> list[Progress]:
-        """How far those runs are that are under way, asked about or newer. For the platform itself: it is not redacted.
+        """How far those runs are that are queued, running, asked about or newer. For the platform itself: it is not redacted.
 
         Raises StoreUnavailable.
         """
         with self.store.reading() as work:
-            return work.insights.progress(run_ids, newer_than or work.insights.newest())
+            return work.insights.progress(run_ids, newer_than)
 
 
 def _narrowed(access: Access, which: RunFilter) -> RunFilter:
