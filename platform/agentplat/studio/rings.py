@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-BOX_W, BOX_H = 188, 44
-_GAP_X, _GAP_Y, _MARGIN = 240, 96, 30
-_MOST_CHARACTERS = 22
-_MOST_EVENT_CHARACTERS = 26
+BOX_W, BOX_H = 152, 40
+_GAP_X, _GAP_Y, _MARGIN = 176, 80, 20
+_MOST_CHARACTERS = 18
+_MOST_EVENT_CHARACTERS = 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,8 @@ class Ring:
     hops: tuple[RingHop, ...]
     own: bool
     over: bool
+    box_width: int = BOX_W
+    box_height: int = BOX_H
 
 
 Point = tuple[float, float]
@@ -68,7 +70,7 @@ def _ring(loop: Mapping[str, Any]) -> Ring:
     width = 2 * _MARGIN + 2 * BOX_W + _GAP_X if len(refs) > 1 else 2 * _MARGIN + 2 * BOX_W
     return Ring(
         width=width,
-        height=max(y for _, y in places) + BOX_H / 2 + _MARGIN + 10,
+        height=max(y for _, y in places) + BOX_H / 2 + _MARGIN + 6,
         agents=tuple(_agent(ref, place, i == 0) for i, (ref, place) in enumerate(zip(refs, places, strict=True))),
         hops=tuple(_hop(i, places, hop) for i, hop in enumerate(loop["hops"])),
         own=len(refs) == 1,
@@ -78,7 +80,7 @@ def _ring(loop: Mapping[str, Any]) -> Ring:
 
 def _agent(ref: str | None, place: Point, published: bool) -> RingAgent:
     scope, _, name = ("", "", "") if ref is None else ref.partition(":")
-    shown = (_cut(scope, _MOST_CHARACTERS + 4), _cut(name, _MOST_CHARACTERS))
+    shown = (_cut(scope, _MOST_CHARACTERS + 6), _cut(name, _MOST_CHARACTERS))
     return RingAgent(x=place[0], y=place[1], ref=ref, scope=shown[0], name=shown[1], published=published)
 
 
@@ -89,7 +91,7 @@ def _cut(text: str, most: int) -> str:
 def _places(count: int) -> list[Point]:
     """The centres of the boxes in the order of the loop, from the upper left."""
     left, right = _MARGIN + BOX_W / 2, _MARGIN + BOX_W * 1.5 + _GAP_X
-    top = _MARGIN + BOX_H / 2 + 24
+    top = _MARGIN + BOX_H / 2 + 10
     if count == 1:
         return [(_MARGIN + BOX_W / 2, top + 40)]
     ups, downs = math.ceil(count / 2), count // 2
