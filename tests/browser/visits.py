@@ -13,9 +13,9 @@ from tests.agentplat.world import PATIENCE_S
 from tests.browser.stage import Stage
 
 
-def proof_on(page: str) -> str:
+def seal_on(page: str) -> str:
     """What the forms of a page carry."""
-    found = re.search(r'name="proof" value="([^"]+)"', page)
+    found = re.search(r'name="seal" value="([^"]+)"', page)
     assert found is not None
     return found.group(1)
 
@@ -32,6 +32,6 @@ def anybody(stage: Stage, language: str = "en") -> Iterator[httpx.Client]:
 def signed_in(stage: Stage, who: Access, language: str = "en", token: str | None = None) -> Iterator[httpx.Client]:
     """A client of somebody who has signed in."""
     with anybody(stage, language) as client:
-        form = {"proof": proof_on(client.get("/sign-in").text), "token": token or stage.world.token(who), "next": "/"}
+        form = {"seal": seal_on(client.get("/sign-in").text), "token": token or stage.world.token(who), "next": "/"}
         assert client.post("/sign-in", data=form).headers["location"] == "/"
         yield client

@@ -12,7 +12,7 @@ from agentplat.domain.errors import Unauthenticated
 from agentplat.domain.languages import Language
 from agentplat.domain.tokens import fingerprint
 from agentplat.studio.rendering import Page
-from agentplat.studio.sessions import LASTS_S, drop_cookie, new_visit, set_cookie
+from agentplat.studio.sessions import LASTS_S, drop_cookie, new_guest, set_cookie
 from agentplat.studio.visitors import Anybody, Sender, go_to, own_path
 
 router = APIRouter()
@@ -49,7 +49,7 @@ def sign_in(found: Sender) -> Response:
     answer = go_to(following)
     set_cookie(found.request, answer, "session", found.platform.sessions.sign(fingerprint(token)), LASTS_S)
     # Forms from before belong to whoever sat here before.
-    set_cookie(found.request, answer, "visit", new_visit())
+    set_cookie(found.request, answer, "guest", new_guest())
     return answer
 
 
@@ -58,7 +58,7 @@ def sign_out(found: Sender) -> Response:
     """Forget who is here."""
     answer = go_to("/sign-in")
     drop_cookie(found.request, answer, "session")
-    set_cookie(found.request, answer, "visit", new_visit())
+    set_cookie(found.request, answer, "guest", new_guest())
     return answer
 
 

@@ -33,14 +33,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What is around every page. person: None where nobody is signed in. proof: what forms carry. here: path and query of the page.
+    """What is around every page. person: None where nobody is signed in. seal: what forms carry. here: path and query of the page.
 
     part: the entry of the main menu that the page belongs to.
     """
 
     words: Words
     person: Ref | None
-    proof: str
+    seal: str
     here: str
     part: str = ""
 

@@ -1,4 +1,4 @@
-"""Who is signed in, as a signed cookie, and the proof that a form came from one of our own pages (U-10).
+"""Who is signed in, as a signed cookie, and the seal that shows that a form came from one of our own pages (U-10).
 
 The cookie names the token that was shown, by its hash, and never holds it: whoever steals the cookie gets the session and not the
 token. What the session is worth is looked up at each request, so that a revoked token or grant counts from the next one on.
@@ -49,16 +49,16 @@ class Sessions:
         except jwt.InvalidTokenError as error:
             raise Unauthenticated from error
 
-    def form_proof(self, visit: str) -> str:
-        """What every form of this visit carries. Nobody else's page can know it, as it can read neither cookie nor page."""
-        return base64.urlsafe_b64encode(hashlib.sha256(self.key.sign(b"studio form " + visit.encode())).digest()).decode()
+    def form_seal(self, guest: str) -> str:
+        """What every form shown to this guest carries. Nobody else's page can know it, as it can read neither cookie nor page."""
+        return base64.urlsafe_b64encode(hashlib.sha256(self.key.sign(b"studio form " + guest.encode())).digest()).decode()
 
-    def proves(self, visit: str, given: str) -> bool:
-        """Whether a form carries the proof of this visit."""
-        return hmac.compare_digest(self.form_proof(visit).encode(), given.encode())
+    def is_sealed(self, guest: str, given: str) -> bool:
+        """Whether a form carries the seal of this guest."""
+        return hmac.compare_digest(self.form_seal(guest).encode(), given.encode())
 
 
-def new_visit() -> str:
+def new_guest() -> str:
     """A name for a browser that is here for the first time."""
     return secrets.token_urlsafe(16)
 

@@ -16,7 +16,7 @@ from agentplat.domain.errors import InvalidInput, PlatformError, Unauthenticated
 from agentplat.domain.languages import Language
 from agentplat.domain.scopes import Ref
 from agentplat.studio.rendering import Frame, Page, respond
-from agentplat.studio.sessions import Sessions, cookie_name, new_visit, set_cookie
+from agentplat.studio.sessions import Sessions, cookie_name, new_guest, set_cookie
 from agentplat.studio.watching import Watcher
 from agentplat.studio.words import Words, words_of
 from agentplat.usecases.catalogue import UseCases
@@ -43,19 +43,19 @@ class Platform:
 
 
 class NotOurForm(PlatformError):
-    """A form that does not prove that it came from a page of this visit."""
+    """A form without the seal of a page that was shown to this guest."""
 
     def __init__(self) -> None:
-        super().__init__("this form is from another visit; load the page again, then send it")
+        super().__init__("this form was shown to somebody else, or before you signed in; load the page again, then send it")
 
 
 @dataclass(slots=True, kw_only=True)
 class Visitor:
-    """Whoever asks. access: None where nobody is signed in. visit: the browser; a new one is told with the answer."""
+    """Whoever asks. access: None where nobody is signed in. guest: the browser; a new one is told with the answer."""
 
     request: Request
     platform: Platform
-    visit: str
+    guest: str
     known: bool
     words: Words
     access: Access | None = None
@@ -83,16 +83,16 @@ class Visitor:
         url = self.request.url
         who = None if self.access is None or self.access.person is None else self.access.person.ref
         here = url.path + (f"?{url.query}" if url.query else "")
-        return Frame(words=self.words, person=who, proof=self.platform.sessions.form_proof(self.visit), here=here, part=part)
+        return Frame(words=self.words, person=who, seal=self.platform.sessions.form_seal(self.guest), here=here, part=part)
 
     def show(self, page: Page, part: str = "", status: int = 200) -> Response:
         """A page as the answer."""
         return self.keep(respond(self.frame(part), page, status))
 
     def keep(self, response: Response) -> Response:
-        """The answer, with the visit's cookie where the browser has none."""
+        """The answer, with the cookie of the guest where the browser has none."""
         if not self.known:
-            set_cookie(self.request, response, "visit", self.visit)
+            set_cookie(self.request, response, "guest", self.guest)
         return response
 
 
@@ -108,10 +108,10 @@ def _language(request: Request) -> Language:
 def visitor(request: Request) -> Visitor:
     """Whoever asks, signed in or not. Raises Overloaded, StoreUnavailable."""
     platform: Platform = request.app.state.platform
-    visit = request.cookies.get(cookie_name(request, "visit"), "")
-    known = 0 < len(visit) <= 64
+    guest = request.cookies.get(cookie_name(request, "guest"), "")
+    known = 0 < len(guest) <= 64
     found = Visitor(
-        request=request, platform=platform, visit=visit if known else new_visit(), known=known, words=words_of(_language(request))
+        request=request, platform=platform, guest=guest if known else new_guest(), known=known, words=words_of(_language(request))
     )
     request.state.visitor = found
     session = request.cookies.get(cookie_name(request, "session"), "")
@@ -150,7 +150,7 @@ def _check(found: Visitor, fields: Mapping[str, str]) -> Visitor:
     headers = found.request.headers
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
     elsewhere = (origin is not None and urlsplit(origin).netloc != headers.get("host")) or site not in ("same-origin", "none")
-    if elsewhere or not found.known or not found.platform.sessions.proves(found.visit, fields.get("proof", "")):
+    if elsewhere or not found.known or not found.platform.sessions.is_sealed(found.guest, fields.get("seal", "")):
         raise NotOurForm
     # Browsers send line ends as CRLF whatever was typed.
     found.form = {name: value.replace("\r\n", "\n") for name, value in fields.items()}

@@ -11,7 +11,7 @@ from agentplat.domain.access import OPERATOR
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.browser.stage import Stage
-from tests.browser.visits import anybody, proof_on, signed_in
+from tests.browser.visits import anybody, seal_on, signed_in
 
 ECHO = "/agents/acme%2Fplatform%3Aecho"
 
@@ -38,13 +38,13 @@ def test_every_answer_says_what_browsers_are_to_keep_to(stage: Stage) -> None:
 @pytest.mark.promise("U-10")
 def test_cookies_are_for_the_server_alone_and_for_encrypted_connections_but_on_this_machine(stage: Stage) -> None:
     with anybody(stage) as client:
-        form = {"proof": proof_on(client.get("/sign-in").text), "token": stage.world.token(stage.author)}
+        form = {"seal": seal_on(client.get("/sign-in").text), "token": stage.world.token(stage.author)}
         cookie = client.post("/sign-in", data=form).headers["set-cookie"]
         assert "studio-session=" in cookie
         assert "HttpOnly; Max-Age=43200; Path=/; SameSite=lax" in cookie
         assert "Secure" not in cookie
         elsewhere = client.get("/sign-in", headers={"Host": "studio.example"}).headers["set-cookie"]
-        assert elsewhere.startswith("__Host-studio-visit=")
+        assert elsewhere.startswith("__Host-studio-guest=")
         assert "Secure" in elsewhere
         assert stage.world.token(stage.author) not in cookie
 
@@ -53,8 +53,8 @@ def test_cookies_are_for_the_server_alone_and_for_encrypted_connections_but_on_t
 @pytest.mark.parametrize(
     ("more", "headers"),
     [
-        ({"proof": ""}, {}),
-        ({"proof": "forged"}, {}),
+        ({"seal": ""}, {}),
+        ({"seal": "forged"}, {}),
         ({}, {"Origin": "https://elsewhere.example"}),
         ({}, {"Origin": "null"}),
         ({}, {"Sec-Fetch-Site": "cross-site"}),
@@ -62,7 +62,7 @@ def test_cookies_are_for_the_server_alone_and_for_encrypted_connections_but_on_t
 )
 def test_a_form_of_somebody_else_changes_nothing(stage: Stage, more: dict[str, str], headers: dict[str, str]) -> None:
     with signed_in(stage, stage.author) as client:
-        form = {"proof": proof_on(client.get("/agents").text), **more}
+        form = {"seal": seal_on(client.get("/agents").text), **more}
         assert client.post(f"{ECHO}/pause", data=form, headers=headers).status_code == 403
         assert not _paused(stage)
 
@@ -70,10 +70,10 @@ def test_a_form_of_somebody_else_changes_nothing(stage: Stage, more: dict[str, s
 @pytest.mark.promise("U-10")
 def test_a_form_of_another_visit_changes_nothing(stage: Stage) -> None:
     with signed_in(stage, stage.author) as client, signed_in(stage, stage.author) as other:
-        foreign = proof_on(other.get("/agents").text)
-        assert client.post(f"{ECHO}/pause", data={"proof": foreign}).status_code == 403
+        foreign = seal_on(other.get("/agents").text)
+        assert client.post(f"{ECHO}/pause", data={"seal": foreign}).status_code == 403
         assert not _paused(stage)
-        own = {"proof": proof_on(client.get("/agents").text)}
+        own = {"seal": seal_on(client.get("/agents").text)}
         for act, then in (("pause", True), ("resume", False)):
             assert client.post(f"{ECHO}/{act}", data=own).status_code == 303
             assert _paused(stage) is then
@@ -106,7 +106,7 @@ def test_a_session_that_was_not_signed_here_is_none(stage: Stage) -> None:
 )
 def test_signing_in_leads_nowhere_else(stage: Stage, following: str) -> None:
     with anybody(stage) as client:
-        form = {"proof": proof_on(client.get("/sign-in").text), "token": stage.world.token(stage.author), "next": following}
+        form = {"seal": seal_on(client.get("/sign-in").text), "token": stage.world.token(stage.author), "next": following}
         assert client.post("/sign-in", data=form).headers["location"] == "/"
 
 
