@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import dispatching, governing, people, publishing, runs, serving
+from agentplat.cli import dispatching, governing, people, publishing, runs, serving, tooling
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -85,6 +85,16 @@ def _connect(server: str | None, token_file: Path | None) -> Remote:
     return Remote(settings.server_url, read_token(settings.token_file))
 
 
+def _server_url(server: str | None) -> str:
+    return load(_given(server_url=server), None).server_url
+
+
+def _bridge(server_url: str, token: str) -> None:
+    from agentplat.toolserver.bridge import bridge  # noqa: PLC0415
+
+    bridge(server_url, token)
+
+
 def _flags(without: frozenset[str]) -> list[serving.Flag]:
     return [
         serving.Flag(
@@ -124,6 +134,7 @@ def build() -> typer.Typer:
     publishing.register(app, _connect)
     governing.register(app, _connect)
     runs.register(app, _connect)
+    tooling.register(app, _server_url, _bridge)
     people.register(app, _open_desk)
     return app
 

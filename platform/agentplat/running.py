@@ -20,6 +20,7 @@ import structlog
 from agentplat.api.app import create_app
 from agentplat.api.callers import Platform
 from agentplat.api.gateway import GatewayLimits
+from agentplat.api.problems import STATUS_OF
 from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, TlsFiles, address_of, is_loopback, open_socket, split_address
 from agentplat.cli.people import Desk
@@ -44,6 +45,7 @@ from agentplat.studio.visitors import Platform as Pages
 from agentplat.studio.watching import Watcher
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
+from agentplat.toolserver.serving import ToolServer
 from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, build_acting, build_use_cases
 from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.manage_people import ManagePeople
@@ -146,9 +148,11 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
             use_cases=cases,
             rates=RateLimit(settings.requests_per_minute, settings.requests_burst),
             run_tokens=RunTokens(key=signer.key),
+            tool_server=ToolServer(cases.drive_externally),
         )
         watcher = Watcher(cases.monitor_runs)
-        pages = create_studio(Pages(use_cases=cases, rates=platform.rates, sessions=Sessions(key=signer.key), watcher=watcher))
+        sessions = Sessions(key=signer.key)
+        pages = create_studio(Pages(use_cases=cases, rates=platform.rates, sessions=sessions, watcher=watcher, statuses=STATUS_OF))
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)
         stack.callback(opened.close)

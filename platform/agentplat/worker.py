@@ -18,10 +18,12 @@ from agentplat.domain.budgets import Unit
 from agentplat.domain.errors import (
     ContentDamaged,
     ContentUnavailable,
+    ContractUnmet,
     InvalidInput,
     LeaseLost,
     PlatformError,
     RunCancelled,
+    RunEnded,
     RunFailed,
     RunWaits,
     StoreUnavailable,
@@ -50,6 +52,8 @@ class _RunHands(Hands):
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Called:
         self._calls += 1
         self.run, called = self._act.call(self.run, self._calls, tool, arguments)
+        if self.run.ended:
+            raise RunEnded(self.run.id, self.run.state.value)
         return called
 
     @override
@@ -132,7 +136,7 @@ class Worker:
         except (RunFailed, ContentDamaged) as error:
             return self._acting.finish.fail(run, str(error))
         hands = _RunHands(self._acting.act, run, held.past)
-        tools = self._acting.act.offered(held.circumstances)
+        tools = self._acting.act.offered(held)
         task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, tools=tools)
         try:
             answer = self._drivers[run.driver].drive(task, hands)
@@ -141,9 +145,11 @@ class Worker:
         except RunWaits as waiting:
             log.info("run waits", run=run.id, agent=run.agent.text, what=waiting.what)
             return run
+        except RunEnded:
+            return hands.run
         except RunCancelled:
             return self._acting.cancel.carry_out(hands.run)
-        except (RunFailed, InvalidInput, ContentDamaged) as error:
+        except (ContractUnmet, RunFailed, InvalidInput, ContentDamaged) as error:
             return self._acting.finish.fail(hands.run, str(error))
 
     @contextmanager

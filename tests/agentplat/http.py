@@ -13,6 +13,7 @@ import httpx
 from agentplat.api.app import create_app
 from agentplat.api.callers import Platform
 from agentplat.api.gateway import GatewayLimits
+from agentplat.api.problems import STATUS_OF
 from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, address_of, open_socket
 from agentplat.domain.access import Access
@@ -22,6 +23,7 @@ from agentplat.studio.sessions import Sessions
 from agentplat.studio.visitors import Platform as Pages
 from agentplat.studio.watching import Watcher
 from agentplat.telemetry import Telemetry
+from agentplat.toolserver.serving import ToolServer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 
@@ -73,9 +75,16 @@ def api(
     measured = telemetry or Telemetry()
     key = key or Ed25519PrivateKey.generate()
     counted = rates or RateLimit(1e9, 1_000_000)
-    platform = Platform(use_cases=world.cases, rates=counted, run_tokens=RunTokens(key=key))
+    platform = Platform(
+        use_cases=world.cases,
+        rates=counted,
+        run_tokens=RunTokens(key=key),
+        tool_server=ToolServer(world.cases.drive_externally),
+    )
     watcher = Watcher(world.cases.monitor_runs, 0.02)
-    pages = create_studio(Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key), watcher=watcher))
+    pages = create_studio(
+        Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key), watcher=watcher, statuses=STATUS_OF)
+    )
     app = create_app(platform, limits, measured, pages)
     opened = open_socket(address, "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)

@@ -13,7 +13,7 @@ from agentplat.api.models import HealthOut
 from agentplat.telemetry import Telemetry
 from agentplat.usecases.names import manifest_schema
 
-_API_PATHS = ("/v1/", "/healthz", "/readyz", "/openapi.json")
+_API_PATHS = ("/v1/", "/mcp", "/healthz", "/readyz", "/openapi.json")
 
 
 class Beside:
@@ -38,6 +38,7 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry, 
     app.include_router(governing.router)
     app.include_router(runs.router)
     app.include_router(external.router)
+    app.include_router(external.mcp_router)
     app.include_router(dispatch.router)
     _add_open_routes(app)
     if pages is not None:

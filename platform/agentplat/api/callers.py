@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Path, Request
 from pydantic import ValidationError
+from starlette.types import ASGIApp
 
 from agentplat.api.models import ManifestIn
 from agentplat.api.rates import RateLimit
@@ -16,16 +18,18 @@ from agentplat.domain.errors import InvalidInput, Unauthenticated, Violation
 from agentplat.domain.scopes import Ref
 from agentplat.run_tokens import RunTokens
 from agentplat.usecases.catalogue import UseCases
+from agentplat.usecases.drive_externally import Holding
 from agentplat.usecases.names import check_ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """What the routes work with."""
+    """What the routes work with. tool_server: answers MCP for whoever holds a run."""
 
     use_cases: UseCases
     rates: RateLimit
     run_tokens: RunTokens
+    tool_server: Callable[[Holding], ASGIApp]
 
 
 def platform(request: Request) -> Platform:

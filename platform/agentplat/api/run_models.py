@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from pydantic import Field, field_validator
 from agentplat.api.models import Wire
 from agentplat.domain.artifacts import Answer
 from agentplat.domain.calls import CallSoFar
+from agentplat.domain.contracts import OutputContract, RunContract, declared
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.labels import texts
 from agentplat.domain.languages import Language
@@ -28,9 +30,42 @@ def _moment(moment_ms: int | None) -> str | None:
 
 
 class OpenRunIn(Wire):
-    """A run to open. input: what the agent is to work on."""
+    """A run to open. input: what the agent is to work on.
+
+    expected_output_schema: JSON Schema 2020-12 that its output has to fit. output_contract_mode: strict, which is usual, or
+    permissive.
+    """
 
     input: str | None = None
+    expected_output_schema: Any = None
+    output_contract_mode: Any = None
+
+    def contract(self) -> OutputContract | None:
+        """The output contract, None where there is none. Raises InvalidInput."""
+        return declared(self.expected_output_schema, self.output_contract_mode)
+
+
+class ContractOut(Wire):
+    """The output contract of a run. state: missing, rejected or accepted. output: digest of the accepted output."""
+
+    mode: str
+    state: str
+    rejections: int
+    tries_left: int
+    output: str | None
+    expected_output_schema: dict[str, Any]
+
+    @classmethod
+    def of(cls, contract: RunContract) -> Self:
+        """The contract on the wire."""
+        return cls(
+            mode=contract.mode.value,
+            state=contract.state.value,
+            rejections=contract.rejections,
+            tries_left=contract.tries_left,
+            output=None if contract.output is None else contract.output.digest,
+            expected_output_schema=json.loads(contract.schema),
+        )
 
 
 class RunOut(Wire):
@@ -58,6 +93,7 @@ class RunOut(Wire):
     finished_at: str | None
     cancel_asked_at: str | None
     cancel_asked_by: str | None
+    contract: ContractOut | None
     text: str
 
     @classmethod
@@ -84,6 +120,7 @@ class RunOut(Wire):
             finished_at=_moment(run.finished_at),
             cancel_asked_at=_moment(run.cancel_asked_at),
             cancel_asked_by=None if shown.cancel_asked_by is None else shown.cancel_asked_by.text,
+            contract=None if shown.contract is None else ContractOut.of(shown.contract),
             text=run_text(shown, language),
         )
 
@@ -216,6 +253,7 @@ class TaskOut(Wire):
     manifest: dict[str, Any]
     opening: dict[str, Any]
     input: str | None
+    contract: ContractOut | None
     calls: list[PastCallOut]
     turns: int
 
@@ -232,6 +270,7 @@ class TaskOut(Wire):
             manifest=dict(held.manifest),
             opening=as_json(held.opening),
             input=held.input,
+            contract=None if held.contract is None else ContractOut.of(held.contract),
             calls=[PastCallOut.of(past) for past in held.past.calls],
             turns=len(held.past.turns),
         )

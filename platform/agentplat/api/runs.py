@@ -20,7 +20,7 @@ RunId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 @router.post("/agents/{ref}/runs", status_code=HTTPStatus.CREATED)
 def open_run(served: Served, access: Caller, ref: NamedRef, given: OpenRunIn, language: Tongue = Language.EN) -> RunOut:
     """Open a run of the agent's published version; a worker takes it up."""
-    run = served.use_cases.open_run(access, ref, given.input)
+    run = served.use_cases.open_run(access, ref, given.input, contract=given.contract())
     return RunOut.of(served.use_cases.read_runs.one(access, run.id), language)
 
 

@@ -39,11 +39,31 @@ def _given(text: str | None, file: Path | None) -> str | None:
     if text is not None:
         remedy = "give one of --input and --input-file"
         raise InvalidInput([Violation(field="input-file", reason="is given beside --input", remedy=remedy)])
+    return _text_of(file, "input-file")
+
+
+def _text_of(file: Path, field: str) -> str:
+    """What a file says. Raises InvalidInput."""
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = f"cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
-        raise InvalidInput([Violation(field="input-file", reason=reason, remedy="name a file of UTF-8 text")]) from error
+        raise InvalidInput([Violation(field=field, reason=reason, remedy="name a file of UTF-8 text")]) from error
+
+
+def _schema(file: Path) -> Any:
+    """The JSON of a file. Raises InvalidInput."""
+    try:
+        return json.loads(_text_of(file, "output-schema"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        place = f"{file}:{error.lineno}:{error.colno}" if isinstance(error, json.JSONDecodeError) else str(file)
+        reason = f"is not JSON: {error}"
+        violation = Violation(field="output-schema", place=place, reason=reason, remedy="name a file with a JSON Schema")
+        raise InvalidInput([violation]) from error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"JSON has no {name}")
 
 
 def _register_opening(runs: typer.Typer, connect: Connect) -> None:
@@ -52,6 +72,12 @@ def _register_opening(runs: typer.Typer, connect: Connect) -> None:
         agent: AgentName,
         given: Annotated[str | None, typer.Option("--input", help="What the agent is to work on.", show_default=False)] = None,
         input_file: Annotated[Path | None, typer.Option(help="File with what it is to work on.", show_default=False)] = None,
+        output_schema: Annotated[
+            Path | None, typer.Option(help="File with the JSON Schema that its output has to fit.", show_default=False)
+        ] = None,
+        output_mode: Annotated[
+            str | None, typer.Option(help="How the output contract is meant: strict, or permissive.", show_default="strict")
+        ] = None,
         server: Server = None,
         token_file: TokenFile = None,
         language: Tongue = Language.EN,
@@ -61,9 +87,13 @@ def _register_opening(runs: typer.Typer, connect: Connect) -> None:
 
         Example: agentplat run open acme/platform:developer --input "Mend the build." --token-file .data/admin.token
         """
-        text = _given(given, input_file)
+        body: dict[str, Any] = {"input": _given(given, input_file)}
+        if output_schema is not None:
+            body["expected_output_schema"] = _schema(output_schema)
+        if output_mode is not None:
+            body["output_contract_mode"] = output_mode
         with connect(server, token_file) as remote:
-            run = remote.post(agent_path(agent, "runs"), {"input": text}, language=language.value)
+            run = remote.post(agent_path(agent, "runs"), body, language=language.value)
         show(run, run["text"], form)
 
     @runs.command("cancel")

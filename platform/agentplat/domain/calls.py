@@ -74,3 +74,14 @@ def same_done(calls: dict[int, CallSoFar], call: int, tool: str, digest: str) ->
         ),
         None,
     )
+
+
+def meant_by(calls: Iterable[CallSoFar], tool: str, digest: str, mark: str | None) -> int | None:
+    """The call that a caller without numbers means who asks for this tool and these arguments; None where it is a new one.
+
+    One that has no result yet is gone on with, such as after an approval. mark: that of the caller's request, where a request that
+    is sent twice must not count twice.
+    """
+    same = [known for known in calls if (known.asked.tool, known.asked.arguments.digest) == (tool, digest)]
+    known = next((one for one in same if one.result is None or (mark is not None and one.asked.request == mark)), None)
+    return None if known is None else known.asked.call

@@ -1,4 +1,4 @@
-"""Every refusal of the platform, as a tree with fields; `agentplat.statuses` gives each leaf its HTTP status.
+"""Every refusal of the platform, as a tree with fields; `api.problems` gives each leaf its HTTP status.
 
 Messages are for callers: they never carry a name the caller may not read, a path of the server or a traceback.
 """
@@ -126,6 +126,18 @@ class RunWaits(PlatformError):
     def __init__(self, run_id: int, what: str) -> None:
         self.run_id, self.what = run_id, what
         super().__init__(f"run {run_id} waits for {what}")
+
+
+class RunEnded(PlatformError):
+    """The run has ended by what its driver did; whoever drove it stops. state: how."""
+
+    def __init__(self, run_id: int, state: str) -> None:
+        self.run_id, self.state = run_id, state
+        super().__init__(f"run {run_id} is {state} by this; nothing more is done in it")
+
+
+class ContractUnmet(PlatformError):
+    """The run may not finish, as its contract asks for an output that was not accepted; the message says what would let it."""
 
 
 class RunFailed(PlatformError):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentplat.domain.contracts import RunContract
 from agentplat.domain.runs import Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import StepKind
@@ -15,13 +16,17 @@ from agentplat.domain.trail import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRun:
-    """A run for one reader. on_behalf_of, cancel_asked_by, source_run, chain: None where they are outside the reader's access."""
+    """A run for one reader. on_behalf_of, cancel_asked_by, source_run, chain: None where they are outside the reader's access.
+
+    contract: what its output has to fit, where it has one.
+    """
 
     run: Run
     on_behalf_of: Ref | None
     cancel_asked_by: Ref | None
     source_run: int | None
     chain: int | None
+    contract: RunContract | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,12 +78,14 @@ class ToolCall:
     """A tool is asked for. call: the number of this call in the run, from 1; the steps about it carry it.
 
     arguments: their canonical JSON, in the content store. artifact: the name of the contract that it reads, where it reads one.
+    request: the mark of a caller who does not number calls, by which a call that is sent twice is known again.
     """
 
     call: int
     tool: str
     arguments: Blob
     artifact: str | None = None
+    request: str | None = None
 
 
 class Ruling(StrEnum):
@@ -189,18 +191,24 @@ class ArtifactPublished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractAccepted:
-    """The output met its contract."""
+    """The output is kept. faults: how many it has, where its contract only records them; paths: where the first ones are."""
 
     output: Blob
+    faults: int = 0
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractRejected:
-    """The output did not meet its contract. faults: how many. tries_left: how often it may be tried again."""
+    """The output did not meet its contract. faults: how many. tries_left: how often it may be tried again.
+
+    paths: JSON Pointers to the first faults, in which what the contract does not name is left out.
+    """
 
     output: Blob
     faults: int
     tries_left: int
+    paths: tuple[str, ...] = ()
 
 
 class WithheldWhy(StrEnum):

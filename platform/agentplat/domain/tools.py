@@ -111,7 +111,7 @@ class Given:
 
     reason: why it failed, or what is worth knowing; it goes into the trail and so never holds content. took: what the call really
     took, by unit; a unit that is left out took its worst case. copy_of: the artifact whose content the data is, where it is one.
-    steps: what the trail says besides, before the result.
+    steps: what the trail says besides, before the result. ends: why the run has failed by this, for tools within the database.
     """
 
     result: ResultKind
@@ -121,10 +121,14 @@ class Given:
     took: Mapping[Unit, int] = field(default_factory=dict)
     copy_of: Artifact | None = None
     steps: tuple[Body, ...] = ()
+    ends: str | None = None
 
 
 READ_ARTIFACT = "read_artifact"
 """The tool that reads an artifact by its name in the contract. Every run has it: what it may read is said by its opening step."""
+
+SUBMIT_OUTPUT = "submit_output"
+"""The tool by which a run meets its output contract. Every run that has one has the tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

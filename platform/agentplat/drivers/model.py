@@ -16,12 +16,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from genai_prices import Usage, calc_price
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_ai import Agent, Tool, ToolOutput, UsageLimits
+from pydantic_ai import Agent, ModelRetry, Tool, ToolOutput, UsageLimits
 from pydantic_ai.exceptions import AgentRunError, ModelHTTPError, UserError
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
@@ -33,10 +33,11 @@ from agentplat.domain.actions import model_of
 from agentplat.domain.artifacts import Answer
 from agentplat.domain.budgets import Unit, ceilings_of
 from agentplat.domain.errors import PlatformError, RunFailed
-from agentplat.domain.hands import Turn
+from agentplat.domain.hands import Called, Turn
 from agentplat.domain.prompts import prompt_of
 from agentplat.domain.runs import DriverKind
-from agentplat.domain.tools import ToolSpec
+from agentplat.domain.steps import ResultKind
+from agentplat.domain.tools import SUBMIT_OUTPUT, ToolSpec
 from agentplat.drivers.port import Driver, Hands, Task
 
 MOST_TURNS = 50
@@ -44,6 +45,9 @@ MOST_TURNS = 50
 
 MOST_WRITTEN = 8_192
 """Most tokens that a model may write in one answer."""
+
+MOST_REMINDERS = 2
+"""Times that a model is told that its output is still missing."""
 
 FORM_TOKENS = 1_000
 """Allowed for what a provider adds to a request: roles, tool names, separators."""
@@ -148,13 +152,16 @@ class ModelDriver(Driver):
 
 
 async def _converse(model: Model, name: str, task: Task, hands: Hands) -> Answer:
+    reminder = _Reminder(task.tools)
     agent = Agent(
         model,
         output_type=[str, ToolOutput(_Finish, name=FINISH, description=_Finish.__doc__)],
         instructions=task.manifest.get("spec", {}).get("instructions"),
-        tools=[_offered(spec, hands) for spec in task.tools],
+        tools=[_offered(spec, hands, reminder) for spec in task.tools],
         model_settings=ModelSettings(max_tokens=MOST_WRITTEN),
+        retries={"output": MOST_REMINDERS + 1},
     )
+    agent.output_validator(reminder.check)
     try:
         async with model:
             result = await agent.run(prompt_of(task.opening, task.input), usage_limits=UsageLimits(request_limit=MOST_TURNS))
@@ -169,12 +176,34 @@ async def _converse(model: Model, name: str, task: Task, hands: Hands) -> Answer
     return Answer(summary=found) if isinstance(found, str) else Answer(summary=found.summary, artifacts=found.artifacts)
 
 
-def _offered(spec: ToolSpec, hands: Hands) -> Tool[None]:
+class _Reminder:
+    """Tells a model that would end its run without the output that its contract asks for; without that, the run would just fail."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._wanted = any(spec.name == SUBMIT_OUTPUT for spec in tools)
+        self._told = 0
+
+    def called(self, tool: str, called: Called) -> None:
+        """Note what a call gave."""
+        if tool == SUBMIT_OUTPUT and called.result is ResultKind.DONE:
+            self._wanted = False
+
+    def check(self, found: Any) -> Any:
+        """Let an end pass, or tell what is missing. After some reminders the end passes, and the contract has the last word."""
+        if self._wanted and self._told < MOST_REMINDERS:
+            self._told += 1
+            raise ModelRetry(f"This run has a contract for its output: call {SUBMIT_OUTPUT} with an output that fits, then end.")
+        return found
+
+
+def _offered(spec: ToolSpec, hands: Hands, reminder: _Reminder) -> Tool[None]:
     """A tool as the model sees it. One call after the other, in the model's order: the trail numbers them."""
 
     # Not in a thread of its own: nothing else happens in this loop, and the run's hands are no one else's.
     async def call(**arguments: Any) -> str:
-        return hands.call(spec.name, arguments).text
+        called = hands.call(spec.name, arguments)
+        reminder.called(spec.name, called)
+        return called.text
 
     schema: Mapping[str, Any] = spec.schema
     return Tool.from_schema(call, spec.name, spec.description, dict(schema), sequential=True)

@@ -18,6 +18,7 @@ from agentplat.domain.scopes import Ref
 from agentplat.store import runtime_schema as schema
 from agentplat.store.port import Artifacts
 from agentplat.store.schema import people
+from agentplat.store.work_schema import run_contracts
 
 
 def _artifact(row: Row[Any]) -> Artifact:
@@ -89,7 +90,8 @@ class SqlArtifacts(Artifacts):
     @override
     def is_needed(self, digest: str) -> bool:
         tables = (schema.artifacts, schema.run_inputs)
-        return any(
+        outputs = sa.select(sa.literal(1)).where(run_contracts.c.output_digest == digest).limit(1)
+        return self._connection.execute(outputs).first() is not None or any(
             self._connection.execute(
                 sa.select(sa.literal(1)).where(table.c.digest == digest, table.c.erased_at.is_(None)).limit(1)
             ).first()

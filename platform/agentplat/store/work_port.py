@@ -165,6 +165,9 @@ class Contracts(Protocol):
     def of_run(self, run_id: int) -> RunContract | None:
         """A run's contract and how far it was met; None where it has none."""
 
+    def of_runs(self, run_ids: Collection[int]) -> dict[int, RunContract]:
+        """The contracts of those of the runs that have one."""
+
     def reject(self, run_id: int) -> int:
         """Count a rejection, and how many there are."""
 

@@ -77,12 +77,13 @@ class SqlContracts(Contracts):
 
     @override
     def of_run(self, run_id: int) -> RunContract | None:
+        return self.of_runs([run_id]).get(run_id)
+
+    @override
+    def of_runs(self, run_ids: Collection[int]) -> dict[int, RunContract]:
         contracts = schema.run_contracts
-        row = self._connection.execute(sa.select(contracts).where(contracts.c.run_id == run_id)).one_or_none()
-        if row is None:
-            return None
-        output = None if row.output_ref is None else Blob(ref=row.output_ref, digest=row.output_digest, size=row.output_size)
-        return RunContract(schema=row.schema, mode=ContractMode(row.mode), rejections=row.rejections, output=output)
+        rows = self._connection.execute(sa.select(contracts).where(contracts.c.run_id.in_(run_ids)))
+        return {row.run_id: _contract(row) for row in rows}
 
     @override
     def reject(self, run_id: int) -> int:
@@ -97,3 +98,8 @@ class SqlContracts(Contracts):
         first = sa.and_(contracts.c.run_id == run_id, contracts.c.output_ref.is_(None))
         kept = {"output_ref": output.ref, "output_digest": output.digest, "output_size": output.size}
         return self._connection.execute(contracts.update().where(first).values(kept)).rowcount == 1
+
+
+def _contract(row: Row[Any]) -> RunContract:
+    output = None if row.output_ref is None else Blob(ref=row.output_ref, digest=row.output_digest, size=row.output_size)
+    return RunContract(schema=row.schema, mode=ContractMode(row.mode), rejections=row.rejections, output=output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated
 
@@ -15,7 +16,6 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentplat.domain.errors import NotFound, Overloaded, PlatformError, Unauthenticated
-from agentplat.statuses import STATUS_OF
 from agentplat.studio import agents, approvals, entrance, graph, live, monitoring, publishing, runs
 from agentplat.studio.faults import FaultPage
 from agentplat.studio.rendering import static_files
@@ -73,7 +73,7 @@ def create_studio(platform: Platform) -> FastAPI:
         app.include_router(part.router)
     app.add_api_route("/", home, methods=["GET"], response_model=None)
     app.add_api_route("/static/{digest}/{name}", static_file, methods=["GET"], response_model=None)
-    _install_refusals(app)
+    _install_refusals(app, platform.statuses)
     app.add_middleware(SafeHeaders)
     return app
 
@@ -108,12 +108,12 @@ def _refuse(request: Request, status: HTTPStatus, lines: tuple[str, ...], header
     return answer
 
 
-def _install_refusals(app: FastAPI) -> None:
+def _install_refusals(app: FastAPI, statuses: Mapping[type[PlatformError], HTTPStatus]) -> None:
     @app.exception_handler(PlatformError)
     def refused(request: Request, error: PlatformError) -> Response:
         if isinstance(error, Unauthenticated):
             return RedirectResponse(sign_in_path(request), status_code=303)
-        status = HTTPStatus.FORBIDDEN if isinstance(error, NotOurForm) else STATUS_OF[type(error)]
+        status = HTTPStatus.FORBIDDEN if isinstance(error, NotOurForm) else statuses[type(error)]
         headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Overloaded) else {}
         return _refuse(request, status, tuple(str(error).splitlines()), headers)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Annotated, Protocol
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -34,12 +35,13 @@ class Rates(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """What the pages work with."""
+    """What the pages work with. statuses: the HTTP status of every refusal, as the API has it."""
 
     use_cases: UseCases
     rates: Rates
     sessions: Sessions
     watcher: Watcher
+    statuses: Mapping[type[PlatformError], HTTPStatus]
 
 
 class NotOurForm(PlatformError):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentplat.content.port import ContentStore
 from agentplat.domain.budgets import Unit
+from agentplat.domain.contracts import MOST_TRIES
 from agentplat.domain.errors import LeaseLost, RunCancelled
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import Run
 from agentplat.domain.steps import ModelTurn
-from agentplat.domain.tools import Circumstances, ToolSpec, has_tool
+from agentplat.domain.tools import SUBMIT_OUTPUT, ToolSpec, has_tool
 from agentplat.store.port import Store
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.charge_turn import ChargeTurn
+from agentplat.usecases.lease_run import Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +28,21 @@ class ActInRun:
     content: ContentStore
     tools: CallTool
 
-    def offered(self, circumstances: Circumstances) -> list[ToolSpec]:
-        """The tools that a run has under the circumstances, by name; one that declares no effect never runs (A-13)."""
+    def offered(self, held: Held) -> list[ToolSpec]:
+        """The tools that a held run has, by name; one that declares no effect never runs (A-13)."""
         specs = [tool.spec for _, tool in sorted(self.tools.gate.tools.items())]
-        return [spec for spec in specs if spec.effect is not None and has_tool(spec, circumstances)]
+        return [_told(spec, held) for spec in specs if spec.effect is not None and has_tool(spec, held.circumstances)]
 
-    def call(self, run: Run, number: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, Called]:
+    def call(
+        self, run: Run, number: int, tool: str, arguments: Mapping[str, Any], request: str | None = None
+    ) -> tuple[Run, Called]:
         """The call of this number in the run: made now, or gone on with, or as it was made already.
 
-        Raises RunCancelled, whatever the call of a tool raises, and ContentDamaged.
+        request: as in `CallTool`. The run may have ended by the call. Raises RunCancelled, whatever the call of a tool raises, and
+        ContentDamaged.
         """
         self.demand_going_on(run)
-        run, result = self.tools(run, number, tool, arguments)
+        run, result = self.tools(run, number, tool, arguments, request)
         text = result.reason or ""
         if result.content is not None:
             text = self.content.get(result.content).decode()
@@ -80,3 +85,13 @@ class ActInRun:
             raise RunCancelled(run.id)
         if now is None or now.owner != run.owner:
             raise LeaseLost(run.id)
+
+
+def _told(spec: ToolSpec, held: Held) -> ToolSpec:
+    """A tool as whoever drives the run is told of it: with the contract that an output has to fit."""
+    if spec.name != SUBMIT_OUTPUT or held.contract is None:
+        return spec
+    told = (
+        f"{spec.description} Mode: {held.contract.mode}. Tries: {MOST_TRIES}. The contract, as JSON Schema: {held.contract.schema}"
+    )
+    return replace(spec, description=told)

@@ -12,28 +12,14 @@ from referencing import Registry
 
 from agentplat.domain.canonical import canonical_json
 from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.schemas.values import MOST_DEPTH, depth
 
 MOST_BYTES = 256 * 1024
-MOST_DEPTH = 64
-
-
-def _depth(value: Any) -> int:
-    """How deep lists and mappings lie in each other, without recursion; stops counting above the limit."""
-    level, depth = [value], 0
-    while level and depth <= MOST_DEPTH:
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, (Mapping, list, tuple))
-            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
-        ]
-        depth += 1
-    return depth
 
 
 def canonical_arguments(arguments: Mapping[str, Any]) -> bytes:
     """The arguments as canonical JSON. Raises InvalidInput for what JSON does not have, and for too much of it."""
-    if _depth(arguments) > MOST_DEPTH:
+    if depth(arguments) > MOST_DEPTH:
         remedy = f"nest at most {MOST_DEPTH} deep"
         raise InvalidInput([Violation(field="arguments", reason="are nested too deep", remedy=remedy)])
     try:

@@ -21,12 +21,13 @@ from agentplat.domain.calls import ABOUT_CALLS, CallSoFar, Standing, calls_of
 from agentplat.domain.errors import AccessDenied, Conflict, InvalidInput, NotFound, PlatformError, Refused, RunFailed, RunWaits
 from agentplat.domain.gate import Rule
 from agentplat.domain.labels import crossing, join, parse_labels, texts
-from agentplat.domain.runs import Run, WaitingFor
+from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.steps import (
     ApprovalAsked,
     Body,
     BudgetReserved,
     BudgetSettled,
+    Closing,
     GateRuling,
     Opening,
     ResultKind,
@@ -69,9 +70,12 @@ class CallTool:
     content: ContentStore
     gate: JudgeCall
 
-    def __call__(self, run: Run, call: int, tool: str, arguments: Mapping[str, Any]) -> tuple[Run, ToolResult]:
+    def __call__(
+        self, run: Run, call: int, tool: str, arguments: Mapping[str, Any], request: str | None = None
+    ) -> tuple[Run, ToolResult]:
         """Call a tool. call: the number of this call in the run, from 1. The run as it is afterwards, and what came of the call.
 
+        request: the caller's mark for the call, where the caller has no numbers. The run may have ended by the call.
         Raises RunWaits where the run waits from now on, RunFailed where the call was another one when it was first made,
         InvalidInput for arguments that are not JSON, LeaseLost, ContentUnavailable, StoreUnavailable.
         """
@@ -83,7 +87,7 @@ class CallTool:
             asked = Asked(run=run, call=call, arguments=arguments, delivery=_delivery(work, run))
             calls = calls_of(work.runs.trail(run.id, kinds=ABOUT_CALLS))
         with self.store.writing() as work:
-            standing = self._so_far(work, asked, name, kept, calls)
+            standing = self._so_far(work, asked, name, kept, calls, request)
         if isinstance(standing, Waiting):
             raise RunWaits(run.id, standing.ceiling or "an approval")
         if not isinstance(standing, _Allowed):
@@ -94,11 +98,12 @@ class CallTool:
         return self._answer(standing, call, given, elapsed_ms)
 
     def _so_far(
-        self, work: Work, asked: Asked, name: str, kept: Blob, calls: dict[int, CallSoFar]
+        self, work: Work, asked: Asked, name: str, kept: Blob, calls: dict[int, CallSoFar], request: str | None
     ) -> _Allowed | Waiting | tuple[Run, ToolResult]:
         known = calls.get(asked.call)
         if known is None:
-            first = ToolCall(call=asked.call, tool=name, arguments=kept, artifact=self._artifact(name, asked))
+            artifact = self._artifact(name, asked)
+            first = ToolCall(call=asked.call, tool=name, arguments=kept, artifact=artifact, request=request)
             return self._rule(work, asked, name, kept, calls, [first])
         if (known.asked.tool, known.asked.arguments) != (name, kept):
             raise RunFailed(f"call {asked.call} of this run was another one when it was first made")
@@ -163,7 +168,10 @@ class CallTool:
                 result = self._result(allowed, asked.call, given)
                 run = work.runs.append(allowed.run, given.steps, now_ms())
                 took = {**tool.spec.worst, Unit.TIME: _elapsed_ms(begun), **given.took}
-                return self._end(work, run, asked.call, result, took)
+                run, result = self._end(work, run, asked.call, result, took)
+                if given.ends is not None:
+                    run = work.runs.close(run, Closing(state=RunState.FAILED, reason=given.ends), now_ms())
+                return run, result
         except _ANSWERED as refusal:
             given = Given(result=ResultKind.REFUSED, reason=str(refusal))
         except PlatformError:

@@ -36,6 +36,7 @@ from agentplat.usecases.resume_delivery import ResumeDelivery
 from agentplat.usecases.retire_agent import RetireAgent
 from agentplat.usecases.set_limits import SetLimits
 from agentplat.usecases.show_chain import ShowChain
+from agentplat.usecases.submit_output import SubmitOutput
 from agentplat.usecases.tool import AnyTool
 from agentplat.usecases.verify_trail import VerifyTrail
 from agentplat.usecases.watch_dispatch import WatchDispatch
@@ -103,8 +104,8 @@ class Acting:
 
 def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[AnyTool] = ()) -> Acting:
     """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: beside those of the platform."""
-    own = ReadArtifact(store=store, content=content)
-    gate = JudgeCall(tools={tool.spec.name: tool for tool in (own, *tools)})
+    own: tuple[AnyTool, ...] = (ReadArtifact(store=store, content=content), SubmitOutput(content=content))
+    gate = JudgeCall(tools={tool.spec.name: tool for tool in (*own, *tools)})
     return Acting(
         lease=LeaseRun(store=store, content=content, lease_s=lease_s),
         act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=gate)),

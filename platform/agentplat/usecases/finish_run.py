@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agentplat.content.port import ContentStore
 from agentplat.domain.artifacts import FINAL_ANSWER, Answer, Blob
 from agentplat.domain.chains import AtHopLimit, position_of, withheld
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import ContractUnmet, InvalidInput, Violation
 from agentplat.domain.labels import texts
 from agentplat.domain.runs import Run, RunState
 from agentplat.domain.steps import ArtifactPublished, Closing, WithheldEvents, WithheldWhy
@@ -34,11 +34,13 @@ class FinishRun:
         """Publish the answer and the artifacts, and finish.
 
         Everything of the trail and the state is stored at once, after the bytes are durable. Raises InvalidInput with every fault
-        of the answer, LeaseLost, ContentUnavailable, StoreUnavailable.
+        of the answer, ContractUnmet where a strict contract asks for an output that was not accepted, LeaseLost,
+        ContentUnavailable, StoreUnavailable.
         """
         named, dropped = _checked(answer)
         blobs = {name: self.content.put(data) for name, data in named.items()}
         with self.store.writing() as work:
+            _demand_output(work, run)
             at = now_ms()
             keep_named(work, self.content, {blobs[name]: data for name, data in named.items()})
             run = self._publish(work, run, blobs, at)
@@ -71,6 +73,14 @@ class FinishRun:
         held_back = _held_back(work, run, events) if events else None
         published = () if held_back else events
         return Closing(state=RunState.FINISHED, published=published, withheld=held_back, dropped=dropped)
+
+
+def _demand_output(work: Work, run: Run) -> None:
+    """Raises ContractUnmet. It tells an output that was rejected from one that never came (D-12)."""
+    contract = work.contracts.of_run(run.id)
+    hindrance = None if contract is None else contract.hindrance
+    if hindrance is not None:
+        raise ContractUnmet(hindrance)
 
 
 def _held_back(work: Work, run: Run, events: tuple[str, ...]) -> WithheldEvents | None:

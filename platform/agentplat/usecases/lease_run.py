@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentplat.content.port import ContentStore
+from agentplat.domain.contracts import RunContract
 from agentplat.domain.errors import RunFailed
 from agentplat.domain.recovery import Past, past_of
 from agentplat.domain.runs import MOST_ATTEMPTS, DriverKind, Run, RunState
@@ -27,7 +28,7 @@ GIVEN_UP = (
 class Held:
     """A run that a worker holds, with all that is needed to drive it. past: what was done in it before.
 
-    circumstances: what decides which tools it has.
+    circumstances: what decides which tools it has. contract: what its output has to fit, where it has to fit anything.
     """
 
     run: Run
@@ -36,6 +37,7 @@ class Held:
     input: str | None
     past: Past
     circumstances: Circumstances
+    contract: RunContract | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,7 @@ class LeaseRun:
             version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
             trail = work.runs.trail(run.id)
             given = work.runs.input(run.id)
+            contract = work.contracts.of_run(run.id)
             circumstances = circumstances_of(work, run, {} if version is None else version.content.manifest)
         fault = verify(run.id, run.steps, run.head, run.ended, trail)
         if fault is not None:
@@ -82,6 +85,7 @@ class LeaseRun:
             input=text,
             past=past_of(trail),
             circumstances=circumstances,
+            contract=contract,
         )
 
     def renew(self, run: Run) -> bool:

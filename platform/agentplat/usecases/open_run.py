@@ -9,6 +9,7 @@ from agentplat.domain.access import Access, Person
 from agentplat.domain.actions import driver_of
 from agentplat.domain.artifacts import Blob
 from agentplat.domain.chains import OpenedBy
+from agentplat.domain.contracts import OutputContract
 from agentplat.domain.errors import Conflict, InvalidInput, Unauthenticated, Violation
 from agentplat.domain.labels import Labels, crossing, join, label_of
 from agentplat.domain.registry import Version
@@ -29,8 +30,17 @@ class OpenRun:
     store: Store
     content: ContentStore
 
-    def __call__(self, access: Access, ref: Ref, text: str | None = None, labels: Labels = frozenset()) -> Run:
+    def __call__(
+        self,
+        access: Access,
+        ref: Ref,
+        text: str | None = None,
+        labels: Labels = frozenset(),
+        contract: OutputContract | None = None,
+    ) -> Run:
         """Open a run. text: what the agent is to work on, None for nothing. labels: what the text is labelled with (A-8).
+
+        contract: what the run's output has to fit (D-10).
 
         Raises NotFound where the agent is not readable, AccessDenied where the caller may not publish in its scope, Conflict where
         it has no published version, InvalidInput, Unauthenticated, ContentUnavailable, StoreUnavailable.
@@ -48,8 +58,10 @@ class OpenRun:
             if data is not None and given is not None:
                 keep_named(work, self.content, {given: data})
             run = work.runs.open(self._new(self._version(work, access, ref), access.person, given, labels), now_ms())
-        if run is None:
-            raise AssertionError("only a delivery can have opened its run before")
+            if run is None:
+                raise AssertionError("only a delivery can have opened its run before")
+            if contract is not None:
+                work.contracts.declare(run.id, contract.schema, contract.mode)
         return run
 
     def _version(self, work: Work, access: Access, ref: Ref) -> Version:

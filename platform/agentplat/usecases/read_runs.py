@@ -48,6 +48,7 @@ class ReadRuns:
 def _shown(work: Work, access: Access, runs: Sequence[Run]) -> list[ShownRun]:
     named = {run_id for run in runs for run_id in (run.source_run_id, run.chain) if run_id is not None}
     readable = work.runs.readable_among(named, access.scopes)
+    contracts = work.contracts.of_runs({run.id for run in runs})
     ids = {person_id for run in runs for person_id in (run.on_behalf_of_id, run.cancel_asked_by_id) if person_id is not None}
     people = {person_id: access.visible(work.people.by_id(person_id).ref) for person_id in ids}
     return [
@@ -57,6 +58,7 @@ def _shown(work: Work, access: Access, runs: Sequence[Run]) -> list[ShownRun]:
             cancel_asked_by=None if run.cancel_asked_by_id is None else people[run.cancel_asked_by_id],
             source_run=run.source_run_id if run.source_run_id in readable else None,
             chain=run.chain if run.chain in readable else None,
+            contract=contracts.get(run.id),
         )
         for run in runs
     ]
