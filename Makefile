@@ -50,8 +50,9 @@ format: setup ## Let ruff mend and format the Python files
 proto: setup ## Make graphsvc/v1 anew from proto/
 	$(BIN)/python proto/generate.py
 
-guarantees: setup ## Make docs/guarantees.md anew from tests/spec/promises.yaml
+guarantees: setup ## Make docs/guarantees.md and docs/guards.md anew from their sources
 	$(BIN)/python -m tests.spec.guarantees
+	$(BIN)/python -m tests.spec.ways
 
 mutants: setup ## Break the code on purpose and see that its tests notice (option: PROMISE=G-1)
 	$(BIN)/python -m tests.mutants $(if $(PROMISE),--promise $(PROMISE))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import dispatching, governing, people, publishing, runs, serving, tooling
+from agentplat.cli import delegating, dispatching, governing, people, publishing, runs, serving, spaces, tooling, working
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 _NOT_FOR_SERVE = frozenset({"data_dir", "runs_at_once", "server_url", "token_file"})
 _NOT_FOR_UP = frozenset(
     {
-        "database_url", "content", "content_endpoint", "signing_key", "graph_ca", "graph_certificate", "graph_key",
+        "database_url", "content", "content_endpoint", "worktrees", "signing_key", "graph_ca", "graph_certificate", "graph_key",
         "server_url", "token_file",
     }
 )  # fmt: skip
 _NOT_FOR_WORKER = frozenset(FIELDS) - {
-    "database_url", "content", "content_endpoint", "run_lease_s", "runs_at_once", "poll_interval_s", "drain_timeout_s",
-    "log_level", "log_format",
+    "database_url", "content", "content_endpoint", "worktrees", "host", "run_lease_s", "runs_at_once", "poll_interval_s",
+    "drain_timeout_s", "log_level", "log_format",
 }  # fmt: skip
 _NOT_FOR_DISPATCHER = frozenset(FIELDS) - {
     "database_url", "retry_first_s", "retry_longest_s", "poll_interval_s", "drain_timeout_s", "log_level", "log_format",
@@ -134,6 +134,9 @@ def build() -> typer.Typer:
     publishing.register(app, _connect)
     governing.register(app, _connect)
     runs.register(app, _connect)
+    delegating.register(app, _connect)
+    working.register(app, _connect)
+    spaces.register(app, _connect)
     tooling.register(app, _server_url, _bridge)
     people.register(app, _open_desk)
     return app

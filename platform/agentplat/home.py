@@ -42,6 +42,11 @@ class Home:
         return str(self.folder / "content")
 
     @property
+    def worktrees(self) -> Path:
+        """The work trees of spaces."""
+        return self.folder / "worktrees"
+
+    @property
     def signing_key(self) -> Path:
         """The platform's private key."""
         return self.folder / "agentplat.key.pem"

@@ -6,6 +6,7 @@ Imported only by commands that serve or open the database, so that the others st
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 import threading
 import time
@@ -52,6 +53,7 @@ from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
 from agentplat.usecases.tool import AnyTool
 from agentplat.worker import Worker
+from agentplat.worktrees.folder import FolderWorkTrees
 
 GRAPH_START_S = 600.0
 """Longest wait for the graph service of `agentplat up`, which compiles its kernels the first time."""
@@ -84,6 +86,10 @@ def _signer(settings: Settings) -> Signer:
     return Signer(key=key, issuer=settings.token_issuer, audience=settings.token_audience)
 
 
+def _trees(settings: Settings) -> FolderWorkTrees:
+    return FolderWorkTrees(settings.worktrees, settings.host or socket.gethostname())
+
+
 @contextmanager
 def _use_cases(settings: Settings, signer: Signer) -> Iterator[UseCases]:
     store = open_store(settings.database_url)
@@ -102,7 +108,7 @@ def _use_cases(settings: Settings, signer: Signer) -> Iterator[UseCases]:
             backoff=_backoff(settings),
             lease_s=settings.run_lease_s,
         )
-        yield build_use_cases(store, open_content(settings.content, settings.content_endpoint), graph, patience)
+        yield build_use_cases(store, open_content(settings.content, settings.content_endpoint), graph, patience, _trees(settings))
 
 
 @contextmanager
@@ -214,6 +220,7 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
         own = {
             "database_url": home.database_url,
             "content": home.content,
+            "worktrees": home.worktrees,
             "signing_key": home.signing_key,
             "graph_target": address,
         }
@@ -247,7 +254,7 @@ def working(settings: Settings, tools: Iterable[AnyTool] = ()) -> Iterator[None]
         stack.callback(store.close)
         store.check()
         content = open_content(settings.content, settings.content_endpoint)
-        acting = build_acting(store, content, settings.run_lease_s, tools)
+        acting = build_acting(store, content, settings.run_lease_s, tools, _trees(settings))
         drivers = [ScriptedDriver(), ModelDriver()]
         workers = [Worker(acting, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
         stack.callback(_stop, workers, settings.drain_timeout_s)
@@ -325,6 +332,8 @@ def _worker_command(settings: Settings, home: Home) -> list[str]:
     flags = {
         "database-url": home.database_url,
         "content": home.content,
+        "worktrees": home.worktrees,
+        **({} if settings.host is None else {"host": settings.host}),
         "run-lease-s": settings.run_lease_s,
         "runs-at-once": settings.runs_at_once,
         "poll-interval-s": settings.poll_interval_s,

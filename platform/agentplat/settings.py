@@ -68,6 +68,16 @@ class Settings(BaseSettings):
     run_lease_s: float = _setting(
         30.0, "seconds", "How long a run stays with a worker that gives no sign of life, before another one takes it over.", ge=0.1
     )
+    worktrees: Path = _setting(
+        Path("agentplat-worktrees"),
+        "folder",
+        "Where this host keeps the work trees of spaces; its servers and workers need the same one.",
+    )
+    host: str | None = _setting(
+        None,
+        "name",
+        "Name of this host; runs that need a work tree are taken where their repositories are. The system's where not set.",
+    )
     runs_at_once: int = _setting(4, "runs", "Runs that one worker carries at the same time.", ge=1, le=256)
 
     max_request_bytes: int = _setting(4 * 1024 * 1024, "bytes", "Largest body of a request.", ge=1_024, le=64 * 1024 * 1024)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,9 @@ from agentplat.domain.runs import Run
 from agentplat.drivers.port import Driver, Hands, Task
 from agentplat.usecases.act_in_run import ActInRun
 from agentplat.usecases.catalogue import Acting
+
+TIDY_S = 60.0
+"""Seconds between two looks for what removed spaces have left; most is taken away by whoever removes them."""
 
 log = structlog.get_logger()
 
@@ -81,6 +85,7 @@ class Worker:
         self._drivers = {driver.kind: driver for driver in drivers}
         self._owner = secrets.token_hex(16)
         self._held: Run | None = None
+        self._tidies_at = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="worker", daemon=True)
 
@@ -116,7 +121,20 @@ class Worker:
             except Exception:
                 # A fault of ours with one run must not end the work on all; its lease keeps it away for a while.
                 log.exception("a run failed by a fault of ours")
+            self._tidy()
             self._stopping.wait(self._poll_s)
+
+    def _tidy(self) -> None:
+        """Take away what removed spaces have left here, whoever removed them."""
+        if time.monotonic() < self._tidies_at:
+            return
+        self._tidies_at = time.monotonic() + TIDY_S
+        try:
+            self._acting.tidy()
+        except PlatformError as error:
+            log.warning("work trees of removed spaces could not be taken away", reason=str(error))
+        except Exception:
+            log.exception("work trees of removed spaces could not be taken away by a fault of ours")
 
     def _carry(self, run: Run) -> None:
         """Drive a held run to its end, or leave it to whoever holds it by now."""
@@ -132,12 +150,20 @@ class Worker:
     def _drive(self, run: Run) -> Run:
         """Let the run's driver think until the run has ended. Raises LeaseLost."""
         try:
-            held = self._acting.lease.prepare(run)
+            held = self._acting.lease.place(self._acting.lease.prepare(run))
         except (RunFailed, ContentDamaged) as error:
             return self._acting.finish.fail(run, str(error))
         hands = _RunHands(self._acting.act, run, held.past)
         tools = self._acting.act.offered(held)
-        task = Task(run=run, manifest=held.manifest, opening=held.opening, input=held.input, tools=tools)
+        task = Task(
+            run=run,
+            manifest=held.manifest,
+            opening=held.opening,
+            input=held.input,
+            tools=tools,
+            workplace=held.workplace,
+            trees=held.trees,
+        )
         try:
             answer = self._drivers[run.driver].drive(task, hands)
             self._acting.act.demand_going_on(hands.run)

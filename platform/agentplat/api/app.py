@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from agentplat.api import agents, dispatch, external, governing, people, problems, runs
+from agentplat.api import agents, delegation, dispatch, external, governing, people, problems, runs, spaces, tickets, workspaces
 from agentplat.api.callers import Platform, Served
 from agentplat.api.gateway import Application, Gateway, GatewayLimits, Receive, Scope, Send
 from agentplat.api.models import HealthOut
@@ -40,6 +40,8 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry, 
     app.include_router(external.router)
     app.include_router(external.mcp_router)
     app.include_router(dispatch.router)
+    for together in (workspaces, tickets, spaces, delegation):
+        app.include_router(together.router)
     _add_open_routes(app)
     if pages is not None:
         app.add_middleware(Beside, pages=pages)

@@ -17,10 +17,12 @@ from agentplat.domain.labels import texts
 from agentplat.domain.languages import Language
 from agentplat.domain.runs import Run
 from agentplat.domain.shown_runs import ShownRun, ShownStep
+from agentplat.domain.spaces import Workplace
 from agentplat.domain.steps import as_json
 from agentplat.domain.times import iso
 from agentplat.domain.tools import ToolSpec
 from agentplat.domain.trail import Fault
+from agentplat.domain.workspaces import WorkTree
 from agentplat.usecases.lease_run import Held
 from agentplat.usecases.tell_runs import run_text, shown_step_text, verification_text
 
@@ -53,7 +55,6 @@ class ContractOut(Wire):
     rejections: int
     tries_left: int
     output: str | None
-    expected_output_schema: dict[str, Any]
 
     @classmethod
     def of(cls, contract: RunContract) -> Self:
@@ -64,8 +65,18 @@ class ContractOut(Wire):
             rejections=contract.rejections,
             tries_left=contract.tries_left,
             output=None if contract.output is None else contract.output.digest,
-            expected_output_schema=json.loads(contract.schema),
         )
+
+
+class TaskContractOut(ContractOut):
+    """The output contract as whoever drives the run gets it."""
+
+    expected_output_schema: dict[str, Any]
+
+    @classmethod
+    def told(cls, contract: RunContract) -> Self:
+        """The contract on the wire, with what the output has to fit."""
+        return cls(expected_output_schema=json.loads(contract.schema), **dict(ContractOut.of(contract)))
 
 
 class RunOut(Wire):
@@ -239,10 +250,43 @@ class PastCallOut(Wire):
         )
 
 
+class WorkplaceOut(Wire):
+    """Where a run works. mode: that of the space when the run was opened. message: the one that opened it."""
+
+    workspace: int
+    space: int
+    mode: str
+    message: int | None
+
+    @classmethod
+    def of(cls, workplace: Workplace) -> Self:
+        """The place on the wire."""
+        return cls(
+            workspace=workplace.workspace_id,
+            space=workplace.space_id,
+            mode=workplace.mode.value,
+            message=workplace.message_id,
+        )
+
+
+class WorkTreeOut(Wire):
+    """A work tree. branch: what commits go to, null where the files can only be read."""
+
+    name: str
+    path: str
+    branch: str | None
+
+    @classmethod
+    def of(cls, tree: WorkTree) -> Self:
+        """The work tree on the wire."""
+        return cls(name=tree.name, path=tree.path, branch=tree.branch)
+
+
 class TaskOut(Wire):
     """A run as its program gets it. opening: its first step. input: what its opener wrote. attempt: from 1.
 
-    calls, turns: what was done in it before, by whoever held it; turns: how many.
+    calls, turns: what was done in it before, by whoever held it; turns: how many. workplace: the space that it works in, null where
+    it works in none; work_trees: folders of the server's host with the files of the linked repositories.
     """
 
     run: int
@@ -253,9 +297,11 @@ class TaskOut(Wire):
     manifest: dict[str, Any]
     opening: dict[str, Any]
     input: str | None
-    contract: ContractOut | None
+    contract: TaskContractOut | None
     calls: list[PastCallOut]
     turns: int
+    workplace: WorkplaceOut | None
+    work_trees: list[WorkTreeOut]
 
     @classmethod
     def of(cls, held: Held) -> Self:
@@ -270,9 +316,11 @@ class TaskOut(Wire):
             manifest=dict(held.manifest),
             opening=as_json(held.opening),
             input=held.input,
-            contract=None if held.contract is None else ContractOut.of(held.contract),
+            contract=None if held.contract is None else TaskContractOut.told(held.contract),
             calls=[PastCallOut.of(past) for past in held.past.calls],
             turns=len(held.past.turns),
+            workplace=None if held.workplace is None else WorkplaceOut.of(held.workplace),
+            work_trees=[WorkTreeOut.of(tree) for tree in held.trees],
         )
 
 

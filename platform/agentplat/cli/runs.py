@@ -51,8 +51,8 @@ def _text_of(file: Path, field: str) -> str:
         raise InvalidInput([Violation(field=field, reason=reason, remedy="name a file of UTF-8 text")]) from error
 
 
-def _schema(file: Path) -> Any:
-    """The JSON of a file. Raises InvalidInput."""
+def schema_of(file: Path) -> Any:
+    """The JSON Schema in a file. Raises InvalidInput."""
     try:
         return json.loads(_text_of(file, "output-schema"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -89,7 +89,7 @@ def _register_opening(runs: typer.Typer, connect: Connect) -> None:
         """
         body: dict[str, Any] = {"input": _given(given, input_file)}
         if output_schema is not None:
-            body["expected_output_schema"] = _schema(output_schema)
+            body["expected_output_schema"] = schema_of(output_schema)
         if output_mode is not None:
             body["output_contract_mode"] = output_mode
         with connect(server, token_file) as remote:

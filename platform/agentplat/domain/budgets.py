@@ -91,6 +91,11 @@ class Budget:
         return self.ceiling is None or self.spent + self.reserved + amount <= self.ceiling
 
     @property
+    def remainder(self) -> int | None:
+        """What is neither spent nor set aside; None where nothing is stopped."""
+        return None if self.ceiling is None else max(0, self.ceiling - self.spent - self.reserved)
+
+    @property
     def words(self) -> str:
         """Which ceiling this is. It names no number: whoever reads a trail need not know what others spend."""
         return f"{_WORDS[self.unit]} of {self.holder.name}"

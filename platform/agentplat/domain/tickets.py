@@ -43,6 +43,11 @@ def agent_may_move(now: Status, then: Status) -> bool:
     return then in _NEXT.get(now, frozenset())
 
 
+def next_for_agents(now: Status) -> list[Status]:
+    """Where an agent may move a ticket, in the order of the statuses."""
+    return [status for status in Status if agent_may_move(now, status)]
+
+
 class TicketRole(StrEnum):
     """How somebody is involved in a ticket. It is a record and grants nothing."""
 

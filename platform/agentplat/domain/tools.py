@@ -130,6 +130,9 @@ READ_ARTIFACT = "read_artifact"
 SUBMIT_OUTPUT = "submit_output"
 """The tool by which a run meets its output contract. Every run that has one has the tool."""
 
+DELEGATE_TASK = "delegate_task"
+"""The tool that hands work on to another agent."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:

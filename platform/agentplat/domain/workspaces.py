@@ -19,9 +19,29 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """A git repository that a workspace links. path: its folder on the hosts that hold it."""
+    """A git repository that a workspace links. host: the name of the host that holds it. path: its folder there."""
 
     id: int
     workspace_id: int
     name: str
+    host: str
     path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTree:
+    """A work tree that a host keeps for a space. branch: the space's own, in the linked repository."""
+
+    space_id: int
+    repository: Repository
+    path: str
+    branch: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkTree:
+    """A work tree as a run gets it. name: the repository's. branch: what commits go to; None where the tree is only read."""
+
+    name: str
+    path: str
+    branch: str | None

@@ -17,6 +17,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from genai_prices import Usage, calc_price
@@ -27,6 +28,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RunUsage
 from typing_extensions import override
 
 from agentplat.domain.actions import model_of
@@ -41,7 +43,7 @@ from agentplat.domain.tools import SUBMIT_OUTPUT, ToolSpec
 from agentplat.drivers.port import Driver, Hands, Task
 
 MOST_TURNS = 50
-"""Most answers that a model may give in one run."""
+"""Most answers that a model may give in one run, those of its sub-agents among them."""
 
 MOST_WRITTEN = 8_192
 """Most tokens that a model may write in one answer."""
@@ -54,6 +56,14 @@ FORM_TOKENS = 1_000
 
 FINISH = "finish"
 """The tool by which a model ends its run with artifacts; a plain text ends it with that text and none."""
+
+SUB_AGENT = "sub_agent"
+"""The tool by which a model lets another conversation work on a part of its task."""
+
+MOST_LEVELS = 2
+"""Levels that sub-agents nest deep in one run, at most (D-8). Another limit than that of delegation and that of chains."""
+
+TOO_DEEP = f"Refused: sub-agents nest at most {MOST_LEVELS} levels deep in one run; do this part yourself."
 
 Choose = Callable[[str], Model]
 """The model of a name such as ``openai:gpt-5``. Raises ValueError or UserError where there is none."""
@@ -148,32 +158,68 @@ class ModelDriver(Driver):
         if Unit.MONEY in ceilings_of(task.manifest) and recorded.priceless:
             raise RunFailed(f"the price of the model {name!r} is not known, so that its budget of money could not be kept")
         # A loop for each run: a provider's connections belong to the loop that they were opened in.
-        return asyncio.run(_converse(recorded, name, task, hands))
+        thinking = _Thinking(model=recorded, name=name, task=task, hands=hands, reminder=_Reminder(task.tools))
+        return asyncio.run(thinking.converse())
 
 
-async def _converse(model: Model, name: str, task: Task, hands: Hands) -> Answer:
-    reminder = _Reminder(task.tools)
-    agent = Agent(
-        model,
-        output_type=[str, ToolOutput(_Finish, name=FINISH, description=_Finish.__doc__)],
-        instructions=task.manifest.get("spec", {}).get("instructions"),
-        tools=[_offered(spec, hands, reminder) for spec in task.tools],
-        model_settings=ModelSettings(max_tokens=MOST_WRITTEN),
-        retries={"output": MOST_REMINDERS + 1},
-    )
-    agent.output_validator(reminder.check)
-    try:
-        async with model:
-            result = await agent.run(prompt_of(task.opening, task.input), usage_limits=UsageLimits(request_limit=MOST_TURNS))
-    except ModelHTTPError as error:
-        raise RunFailed(f"the model {name!r} answered with HTTP status {error.status_code}") from error
-    except AgentRunError as error:
-        cause = error.__cause__
-        if isinstance(cause, PlatformError):
-            raise cause from error
-        raise RunFailed(f"the model {name!r} gave no answer that can be used ({type(error).__name__})") from error
-    found = result.output
-    return Answer(summary=found) if isinstance(found, str) else Answer(summary=found.summary, artifacts=found.artifacts)
+@dataclass(frozen=True, kw_only=True)
+class _Thinking:
+    """What all conversations of one run share: its own, and those of the sub-agents in it. usage: counts the turns of all."""
+
+    model: Model
+    name: str
+    task: Task
+    hands: Hands
+    reminder: _Reminder
+    usage: RunUsage = field(default_factory=RunUsage)
+
+    async def converse(self) -> Answer:
+        """Hold the run's own conversation."""
+        agent = Agent(
+            self.model,
+            output_type=[str, ToolOutput(_Finish, name=FINISH, description=_Finish.__doc__)],
+            retries={"output": MOST_REMINDERS + 1},
+            **self._abilities(0),
+        )
+        agent.output_validator(self.reminder.check)
+        async with self.model:
+            found = await self._said(agent, prompt_of(self.task.opening, self.task.input))
+        return Answer(summary=found) if isinstance(found, str) else Answer(summary=found.summary, artifacts=found.artifacts)
+
+    def _abilities(self, level: int) -> dict[str, Any]:
+        """What a conversation can do. level: how many sub-agents it is inside of, itself counted."""
+        offered = [_offered(spec, self.hands, self.reminder) for spec in self.task.tools]
+        # A tool of the platform is never shadowed by one of the driver's.
+        if SUB_AGENT not in {spec.name for spec in self.task.tools}:
+            offered.append(self._sub_agent(level + 1))
+        instructions = self.task.manifest.get("spec", {}).get("instructions")
+        return {"instructions": instructions, "tools": offered, "model_settings": ModelSettings(max_tokens=MOST_WRITTEN)}
+
+    def _sub_agent(self, level: int) -> Tool[None]:
+        async def sub_agent(task: str) -> str:
+            """Let a sub-agent work on a part of your task, with the same tools and nothing of what was said here.
+
+            Args:
+                task: All that it needs to know. Its answer comes back as the result.
+            """
+            if level > MOST_LEVELS:
+                return TOO_DEEP
+            return str(await self._said(Agent(self.model, output_type=str, **self._abilities(level)), task))
+
+        return Tool(sub_agent, name=SUB_AGENT, sequential=True)
+
+    async def _said(self, agent: Agent[None, Any], prompt: str) -> Any:
+        """What a conversation comes to. Raises RunFailed, and unchanged whatever the run's hands raise."""
+        try:
+            limits = UsageLimits(request_limit=MOST_TURNS)
+            return (await agent.run(prompt, usage=self.usage, usage_limits=limits)).output
+        except ModelHTTPError as error:
+            raise RunFailed(f"the model {self.name!r} answered with HTTP status {error.status_code}") from error
+        except AgentRunError as error:
+            cause = error.__cause__
+            if isinstance(cause, PlatformError):
+                raise cause from error
+            raise RunFailed(f"the model {self.name!r} gave no answer that can be used ({type(error).__name__})") from error
 
 
 class _Reminder:

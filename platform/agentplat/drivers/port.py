@@ -10,8 +10,10 @@ from agentplat.domain.artifacts import Answer
 from agentplat.domain.budgets import Unit
 from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import DriverKind, Run
+from agentplat.domain.spaces import Workplace
 from agentplat.domain.steps import Opening
 from agentplat.domain.tools import ToolSpec
+from agentplat.domain.workspaces import WorkTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,8 @@ class Task:
     """A run to be driven.
 
     manifest: that of the run's version. opening: the first step, with the event and the contract. input: what the opener wrote,
-    None where there is nothing or it was erased. tools: those that the run may call.
+    None where there is nothing or it was erased. tools: those that the run may call. workplace: where it works, None where it
+    works in no space; trees: the work trees that it has there.
     """
 
     run: Run
@@ -27,6 +30,8 @@ class Task:
     opening: Opening
     input: str | None
     tools: Sequence[ToolSpec]
+    workplace: Workplace | None = None
+    trees: Sequence[WorkTree] = ()
 
 
 class Hands(Protocol):

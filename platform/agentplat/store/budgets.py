@@ -9,8 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 from typing_extensions import override
 
-from agentplat.domain.budgets import Budget, Holder, Unit
+from agentplat.domain.budgets import Budget, Holder, HolderKind, Unit
 from agentplat.store import runtime_schema as schema
+from agentplat.store import work_schema
 from agentplat.store.port import Budgets
 from agentplat.store.registry import insert
 
@@ -36,6 +37,13 @@ def _in_order(rows: Sequence[Row[Any]], holders: Sequence[Holder]) -> list[Budge
         for row in rows
     ]
     return sorted(found, key=lambda b: (places[b.holder.kind.value, b.holder.key], units.index(b.unit)))
+
+
+def _escrows(*wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Escrows with the unit of their budget, by budget."""
+    escrows, budgets = work_schema.escrows, schema.budgets
+    joined = escrows.join(budgets, budgets.c.id == escrows.c.budget_id)
+    return sa.select(*escrows.c, budgets.c.unit).select_from(joined).where(*wanted).order_by(budgets.c.id, escrows.c.run_id)
 
 
 class SqlBudgets(Budgets):
@@ -104,6 +112,68 @@ class SqlBudgets(Budgets):
             these = (reservations.c.run_id == run_id, reservations.c.call == call, reservations.c.budget_id.in_(charged))
             self._connection.execute(reservations.update().where(*these).values(settled=amount))
         return dict(sorted(settled.items()))
+
+    @override
+    def set_aside(self, run_id: int, delegator_run_id: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        charged = [budget for budget in budgets if budget.unit in amounts]
+        for budget in charged:
+            self._move(budget.id, reserved=amounts[budget.unit])
+        of_run = {"run_id": run_id, "delegator_run_id": delegator_run_id}
+        rows = [{**of_run, "budget_id": budget.id, "amount": amounts[budget.unit]} for budget in charged]
+        if rows:
+            self._connection.execute(work_schema.escrows.insert(), rows)
+
+    @override
+    def escrowed(self, run_id: int) -> dict[Unit, int]:
+        return {Unit(row.unit): row.amount for row in self._connection.execute(_escrows(work_schema.escrows.c.run_id == run_id))}
+
+    def _move(self, budget_id: int, *, reserved: int = 0, spent: int = 0) -> None:
+        budgets = schema.budgets
+        moved = {"reserved": budgets.c.reserved + reserved, "spent": budgets.c.spent + spent}
+        self._connection.execute(budgets.update().where(budgets.c.id == budget_id).values(moved))
+
+    def end(self, run_id: int) -> dict[int, dict[Unit, int]]:
+        """Settle all that is set aside for a run that ends: what its open calls took, by call, is given.
+
+        What became of a call that is still open nobody knows, so it took its worst case, whoever ends the run. What was set aside
+        for the run itself turns into what it spent.
+        """
+        self._lock_of_ending(run_id)
+        settled = {call: self.settle(run_id, call, {}) for call in self.open_calls(run_id)}
+        self._give_back(run_id)
+        return settled
+
+    def _lock_of_ending(self, run_id: int) -> None:
+        """Lock every budget that the end of the run changes, all at once and in the order of `hold`."""
+        budgets, escrows = schema.budgets, work_schema.escrows.c
+        known: set[int] = set()
+        while True:
+            set_aside = sa.select(escrows.budget_id).where(escrows.run_id == run_id, escrows.settled.is_(None))
+            wanted = {row.budget_id for row in self._open(run_id, None)} | set(self._connection.execute(set_aside).scalars())
+            if wanted <= known:
+                return
+            # A run that this one was delegated by may just have ended, and have handed its own budgets on.
+            own = sa.and_(budgets.c.holder == HolderKind.RUN.value, budgets.c.key == str(run_id))
+            locked = sa.select(budgets.c.id).where(sa.or_(budgets.c.id.in_(wanted), own)).order_by(budgets.c.id)
+            self._connection.execute(locked.with_for_update())
+            known |= wanted
+
+    def _give_back(self, run_id: int) -> None:
+        escrows = work_schema.escrows
+        budgets = schema.budgets.c
+        own = sa.and_(budgets.holder == HolderKind.RUN.value, budgets.key == str(run_id))
+        spent = {row.unit: row.spent for row in self._connection.execute(sa.select(schema.budgets).where(own))}
+        # What this run delegated and goes on after its end comes out of the same budgets as this run did.
+        going_on = self._connection.execute(_escrows(own, escrows.c.settled.is_(None))).all()
+        for row in self._connection.execute(_escrows(escrows.c.run_id == run_id, escrows.c.settled.is_(None))).all():
+            later = [one for one in going_on if one.unit == row.unit]
+            took = spent.get(row.unit, 0)
+            self._move(row.budget_id, reserved=sum(one.amount for one in later) - row.amount, spent=took)
+            this = sa.and_(escrows.c.run_id == run_id, escrows.c.budget_id == row.budget_id)
+            self._connection.execute(escrows.update().where(this).values(settled=took))
+            for one in later:
+                values = {"run_id": one.run_id, "budget_id": row.budget_id, "delegator_run_id": row.delegator_run_id}
+                self._connection.execute(escrows.insert().values(**values, amount=one.amount))
 
     @override
     def set_ceiling(self, holder: Holder, unit: Unit, ceiling: int | None) -> None:

@@ -44,6 +44,9 @@ class Registry(Protocol):
     def page(self, scopes: Collection[str], after: Ref | None, size: int) -> list[Agent]:
         """Agents of these scopes and below, by scope, then name, from behind `after`."""
 
+    def named(self, name: str, scopes: Collection[str], size: int) -> list[Agent]:
+        """Agents of this name in these scopes and below, by scope; at most so many."""
+
     def last_number(self, agent: Agent) -> int:
         """The highest number of the agent's versions, 0 where there is none."""
 
@@ -202,16 +205,25 @@ class Runs(Protocol):
     def readable_among(self, run_ids: Collection[int], scopes: Collection[str]) -> set[int]:
         """Those of the runs whose agents are of these scopes or below."""
 
-    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None) -> bool:
+    def labels(self, run_ids: Collection[int]) -> Labels:
+        """All labels that any of the runs has."""
+
+    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None, host: str | None = None) -> bool:
         """Whether `lease` would find a run just now."""
 
     def lease(
-        self, drivers: Collection[DriverKind], owner: str, lease_s: float, scopes: Collection[str] | None = None
+        self,
+        drivers: Collection[DriverKind],
+        owner: str,
+        lease_s: float,
+        scopes: Collection[str] | None = None,
+        host: str | None = None,
     ) -> Run | None:
         """Hold the oldest run with one of the drivers that is queued, or whose holder let its lease run out; None if there is none.
 
         It is running from then on and counts one attempt more. owner: a text that nobody else has. scopes: only runs of agents of
-        these scopes and below; None for all.
+        these scopes and below; None for all. host: a run that needs work trees is taken only for the host that
+        holds its repositories, and never for None.
         """
 
     def renew(self, run: Run, lease_s: float) -> bool:
@@ -318,6 +330,15 @@ class Budgets(Protocol):
 
     def open_calls(self, run_id: int) -> dict[int, dict[Unit, int]]:
         """What is set aside for calls of the run, by call and unit."""
+
+    def set_aside(self, run_id: int, delegator_run_id: int, amounts: Mapping[Unit, int], budgets: Sequence[Budget]) -> None:
+        """Set the amounts aside for a delegated run, in budgets that this transaction holds, until it ends (D-6).
+
+        `Runs.close` gives back what it did not spend. What it delegated itself and goes on stays set aside where this was.
+        """
+
+    def escrowed(self, run_id: int) -> dict[Unit, int]:
+        """What was set aside for a delegated run, by unit; its ceilings are never set higher."""
 
     def settle(self, run_id: int, call: int, took: Mapping[Unit, int]) -> dict[Unit, int]:
         """Turn what is set aside for a call into what it took, by unit; a unit that `took` lacks took all. What was settled now."""

@@ -109,6 +109,12 @@ class SqlRegistry(Registry):
         return [_agent(row) for row in rows]
 
     @override
+    def named(self, name: str, scopes: Collection[str], size: int) -> list[Agent]:
+        agents = schema.agents.c
+        wanted = sa.and_(agents.name == name, below(agents.scope, scopes))
+        return [_agent(row) for row in self._connection.execute(self._agents().where(wanted).order_by(agents.scope).limit(size))]
+
+    @override
     def last_number(self, agent: Agent) -> int:
         newest = sa.select(sa.func.max(schema.versions.c.number)).where(schema.versions.c.agent_id == agent.id)
         return self._connection.execute(newest).scalar() or 0

@@ -25,6 +25,7 @@ from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Body, BudgetSettled, Closing, Opening, Resumed, StepKind, Waiting
 from agentplat.domain.trail import Step, next_step
 from agentplat.store import runtime_schema as schema
+from agentplat.store import work_schema
 from agentplat.store.budgets import SqlBudgets
 from agentplat.store.clock import database_now
 from agentplat.store.port import Runs
@@ -91,6 +92,14 @@ def _opening(run: Run, new: NewRun) -> Opening:
         delivery=new.delivery,
         input=new.input,
     )
+
+
+def _elsewhere(host: str | None) -> sa.ColumnElement[bool]:
+    """Whether a run works in a workspace that links a repository of another host."""
+    places, spaces, repositories = work_schema.workplaces.c, work_schema.spaces.c, work_schema.repositories.c
+    another = sa.true() if host is None else repositories.host != host
+    linked = sa.and_(places.run_id == schema.runs.c.id, spaces.id == places.space_id, another)
+    return sa.exists().where(linked, repositories.workspace_id == spaces.workspace_id).correlate(schema.runs)
 
 
 class SqlRuns(Runs):
@@ -182,26 +191,38 @@ class SqlRuns(Runs):
         query = sa.select(runs.id).select_from(joined).where(runs.id.in_(run_ids), below(agents.c.scope, scopes))
         return set(self._connection.execute(query).scalars())
 
-    def _leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None, now: int) -> sa.Select[Any]:
+    @override
+    def labels(self, run_ids: Collection[int]) -> Labels:
+        return join(*self._labels(run_ids).values())
+
+    def _leasable(
+        self, drivers: Collection[DriverKind], scopes: Collection[str] | None, host: str | None, now: int
+    ) -> sa.Select[Any]:
         runs = schema.runs.c
         open_to_all = sa.text("state IN ('queued', 'running')")  # word for word the condition of the partial index
         free = sa.or_(runs.state == RunState.QUEUED.value, runs.lease_until <= now)
         kinds = runs.driver.in_(sorted(driver.value for driver in drivers))
-        chosen = sa.select(runs.id).where(open_to_all, free, kinds).order_by(runs.id).limit(1)
+        chosen = sa.select(runs.id).where(open_to_all, free, kinds, ~_elsewhere(host)).order_by(runs.id).limit(1)
         if scopes is None:
             return chosen
         return chosen.where(runs.agent_id.in_(sa.select(agents.c.id).where(below(agents.c.scope, scopes))))
 
     @override
-    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None) -> bool:
-        return self._connection.execute(self._leasable(drivers, scopes, database_now(self._connection))).first() is not None
+    def leasable(self, drivers: Collection[DriverKind], scopes: Collection[str] | None = None, host: str | None = None) -> bool:
+        chosen = self._leasable(drivers, scopes, host, database_now(self._connection))
+        return self._connection.execute(chosen).first() is not None
 
     @override
     def lease(
-        self, drivers: Collection[DriverKind], owner: str, lease_s: float, scopes: Collection[str] | None = None
+        self,
+        drivers: Collection[DriverKind],
+        owner: str,
+        lease_s: float,
+        scopes: Collection[str] | None = None,
+        host: str | None = None,
     ) -> Run | None:
         runs, now = schema.runs, database_now(self._connection)
-        chosen = self._leasable(drivers, scopes, now).with_for_update(skip_locked=True)
+        chosen = self._leasable(drivers, scopes, host, now).with_for_update(skip_locked=True)
         run_id = self._connection.execute(chosen).scalar_one_or_none()
         if run_id is None:
             return None
@@ -277,11 +298,9 @@ class SqlRuns(Runs):
     @override
     def close(self, run: Run, closing: Closing, at: int) -> Run:
         ended = {"state": closing.state.value, "waiting_for": None, "owner": None, "lease_until": 0}
-        # What became of a call that is still open nobody knows, so it took its worst case, whoever ends the run.
-        budgets = SqlBudgets(self._connection)
         settled = [
-            BudgetSettled(call=call, amounts={unit.value: amount for unit, amount in budgets.settle(run.id, call, {}).items()})
-            for call in budgets.open_calls(run.id)
+            BudgetSettled(call=call, amounts={unit.value: amount for unit, amount in took.items()})
+            for call, took in SqlBudgets(self._connection).end(run.id).items()
         ]
         return self._now(self._change(run, [*settled, closing], at, **ended))
 

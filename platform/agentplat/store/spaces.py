@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +14,7 @@ from agentplat.domain.access import Person
 from agentplat.domain.autonomy import Autonomy, autonomy_of
 from agentplat.domain.modes import Mode
 from agentplat.domain.registry import Agent
+from agentplat.domain.runs import ENDED
 from agentplat.domain.spaces import Mention, MentionOutcome, Message, Space, Workplace
 from agentplat.domain.tickets import Author, MessageKind
 from agentplat.store import work_schema as schema
@@ -31,6 +33,11 @@ def _space(row: Row[Any]) -> Space:
         created_at=row.created_at,
         removed_at=row.removed_at,
     )
+
+
+def _lock_number(of: str) -> int:
+    """The number by which PostgreSQL knows a lock."""
+    return int(sha256(of.encode()).hexdigest()[:15], 16)
 
 
 class SqlSpaces(Spaces):
@@ -56,7 +63,8 @@ class SqlSpaces(Spaces):
 
     @override
     def hold(self, space_id: int) -> Space | None:
-        return self._one(sa.select(schema.spaces).where(schema.spaces.c.id == space_id).with_for_update())
+        # Not against those who only refer to the space, as every message and every run in it does.
+        return self._one(sa.select(schema.spaces).where(schema.spaces.c.id == space_id).with_for_update(key_share=True))
 
     @override
     def page(self, workspace_id: int, after: int, size: int) -> list[Space]:
@@ -79,7 +87,7 @@ class SqlSpaces(Spaces):
     def add_participant(self, space: Space, agent: Agent, by: Person, at: int) -> bool:
         values = {"space_id": space.id, "agent_id": agent.id, "added_at": at, "added_by_id": by.id}
         added = insert(self._connection, schema.participants).values(values).on_conflict_do_nothing()
-        return self._connection.execute(added).rowcount == 1
+        return self._connection.execute(added.returning(schema.participants.c.agent_id)).first() is not None
 
     @override
     def remove_participant(self, space: Space, agent: Agent) -> bool:
@@ -119,12 +127,22 @@ class SqlSpaces(Spaces):
         tickets: Sequence[int] = (),
     ) -> int:
         values = {"kind": kind.value, "run_id": author.run_id, "person_id": author.person_id, "body": body, "at": at}
+        self._in_order(space.id, "pg_advisory_xact_lock_shared")
         said = schema.messages.insert().values(space_id=space.id, **values).returning(schema.messages.c.id)
         message_id: int = self._connection.execute(said).scalar_one()
         rows = [{"message_id": message_id, "ticket_id": ticket_id} for ticket_id in dict.fromkeys(tickets)]
         if rows:
             self._connection.execute(schema.message_tickets.insert(), rows)
         return message_id
+
+    def _in_order(self, space_id: int, lock: str) -> None:
+        """Let a reader wait for those who are just writing to the space.
+
+        They may commit in another order than that of their messages' ids, and whoever goes on from the last id that they saw would
+        then never see an earlier one. On SQLite there is one writer at a time.
+        """
+        if self._connection.dialect.name == "postgresql":
+            self._connection.exec_driver_sql(f"SELECT {lock}({_lock_number(f'messages of space {space_id}')})")
 
     @override
     def mention(self, message_id: int, mentions: Sequence[Mention]) -> None:
@@ -171,8 +189,15 @@ class SqlSpaces(Spaces):
     @override
     def messages(self, space_id: int, after: int, size: int) -> list[Message]:
         messages = schema.messages
+        self._in_order(space_id, "pg_advisory_xact_lock")
         wanted = with_authors(messages).where(messages.c.space_id == space_id, messages.c.id > after)
         return self._messages(wanted.order_by(messages.c.id).limit(size))
+
+    @override
+    def newest(self, space_id: int, size: int) -> list[Message]:
+        messages = schema.messages
+        wanted = with_authors(messages).where(messages.c.space_id == space_id).order_by(messages.c.id.desc())
+        return self._messages(wanted.limit(size))[::-1]
 
     @override
     def message(self, message_id: int) -> Message | None:
@@ -186,14 +211,21 @@ class SqlSpaces(Spaces):
         return self._messages(with_authors(messages).where(messages.c.id.in_(ids)).order_by(messages.c.id.desc()).limit(size))
 
     @override
-    def mentions_between(self, space_id: int, agent_id: int, other_id: int, since: int) -> int:
+    def hold_pair(self, agent_id: int, other_id: int) -> None:
+        # On SQLite there is one writer at a time anyway.
+        if self._connection.dialect.name == "postgresql":
+            pair = f"mentions between {min(agent_id, other_id)} and {max(agent_id, other_id)}"
+            self._connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_lock_number(pair)})")
+
+    @override
+    def mentions_between(self, agent_id: int, other_id: int, since: int) -> int:
         messages, mentions = schema.messages, schema.mentions
         joined = mentions.join(messages, messages.c.id == mentions.c.message_id).join(runs, runs.c.id == messages.c.run_id)
         either = sa.or_(
             sa.and_(runs.c.agent_id == agent_id, mentions.c.agent_id == other_id),
             sa.and_(runs.c.agent_id == other_id, mentions.c.agent_id == agent_id),
         )
-        wanted = sa.and_(messages.c.space_id == space_id, messages.c.at >= since, either)
+        wanted = sa.and_(messages.c.at >= since, mentions.c.outcome == MentionOutcome.OPENED.value, either)
         counted = sa.select(sa.func.count(sa.distinct(messages.c.id))).select_from(joined).where(wanted)
         return self._connection.execute(counted).scalar_one()
 
@@ -242,3 +274,10 @@ class SqlSpaces(Spaces):
     @override
     def runs_on(self, ticket_id: int, size: int) -> list[int]:
         return self._runs(schema.workplaces.c.ticket_id == ticket_id, size)
+
+    @override
+    def unended(self, space_id: int) -> list[int]:
+        places = schema.workplaces
+        joined = places.join(runs, runs.c.id == places.c.run_id)
+        still = sa.and_(places.c.space_id == space_id, runs.c.state.not_in([state.value for state in sorted(ENDED)]))
+        return list(self._connection.execute(sa.select(runs.c.id).select_from(joined).where(still).order_by(runs.c.id)).scalars())

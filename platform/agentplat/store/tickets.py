@@ -184,14 +184,18 @@ class SqlTickets(Tickets):
     @override
     def involve(self, ticket: Ticket, involved: Involved) -> bool:
         roles = schema.ticket_roles
+        # Of two who become the assignee at once, the later one takes the place of the earlier.
+        self._connection.execute(
+            sa.select(schema.tickets.c.id).where(schema.tickets.c.id == ticket.id).with_for_update(key_share=True)
+        )
         if self._connection.execute(sa.select(roles.c.id).where(self._role(ticket, involved))).first() is not None:
             return False
         if involved.role is TicketRole.ASSIGNEE:
             before = sa.and_(roles.c.ticket_id == ticket.id, roles.c.role == TicketRole.ASSIGNEE.value)
             self._connection.execute(roles.delete().where(before))
         values = {"ticket_id": ticket.id, "role": involved.role.value, **party_columns(involved.party)}
-        added = insert(self._connection, roles).values(values).on_conflict_do_nothing()
-        return self._connection.execute(added).rowcount == 1
+        added = insert(self._connection, roles).values(values).on_conflict_do_nothing().returning(roles.c.id)
+        return self._connection.execute(added).first() is not None
 
     @override
     def release(self, ticket: Ticket, involved: Involved) -> bool:

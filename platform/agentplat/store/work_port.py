@@ -16,7 +16,7 @@ from agentplat.domain.modes import Mode
 from agentplat.domain.registry import Agent
 from agentplat.domain.spaces import Mention, Message, Space, Workplace
 from agentplat.domain.tickets import Author, Involved, MessageKind, NewTicket, Status, Ticket, TicketChange, TicketComment
-from agentplat.domain.workspaces import Repository, Workspace
+from agentplat.domain.workspaces import KeptTree, Repository, Workspace
 
 
 class Workspaces(Protocol):
@@ -31,11 +31,29 @@ class Workspaces(Protocol):
     def page(self, scopes: Collection[str], after: int, size: int) -> list[Workspace]:
         """Workspaces of these scopes and below, by id, from behind `after`."""
 
-    def link(self, workspace: Workspace, name: str, path: str) -> Repository | None:
+    def link(self, workspace: Workspace, name: str, host: str, path: str) -> Repository | None:
         """Link a repository; None when the workspace has one of that name."""
 
     def repositories(self, workspace_id: int) -> list[Repository]:
         """The linked repositories, by name."""
+
+    def members(self, workspace: Workspace) -> list[Person]:
+        """People with a grant on the workspace's scope, by scope, then name."""
+
+    def agents(self, workspace: Workspace) -> list[Agent]:
+        """Agents of the workspace's scope and below that have a published version, by scope, then name (W-1)."""
+
+    def keep_tree(self, space_id: int, repository: Repository, path: str, branch: str) -> None:
+        """Keep where the work tree of a space is; one that is known already stays as it is."""
+
+    def trees(self, space_id: int) -> list[KeptTree]:
+        """The work trees of a space, by the repository's name."""
+
+    def forget_tree(self, tree: KeptTree) -> None:
+        """Forget a work tree that is gone."""
+
+    def left_behind(self, host: str) -> list[int]:
+        """Spaces that were removed and still have a work tree on the host, by id."""
 
 
 class Tickets(Protocol):
@@ -88,7 +106,7 @@ class Spaces(Protocol):
         """The space, one that was removed too."""
 
     def hold(self, space_id: int) -> Space | None:
-        """The space, held against every other writer who holds it until the transaction ends."""
+        """The space, held until the transaction ends against every other writer who holds or changes it."""
 
     def page(self, workspace_id: int, after: int, size: int) -> list[Space]:
         """Spaces of a workspace that were not removed, by id, from behind `after`."""
@@ -129,7 +147,10 @@ class Spaces(Protocol):
         """Keep whom a message mentions, and what became of it."""
 
     def messages(self, space_id: int, after: int, size: int) -> list[Message]:
-        """Messages with an id behind `after`, oldest first."""
+        """Messages with an id behind `after`, oldest first. None with a lower id than one of these appears later."""
+
+    def newest(self, space_id: int, size: int) -> list[Message]:
+        """The newest messages, oldest first."""
 
     def message(self, message_id: int) -> Message | None:
         """One message."""
@@ -137,8 +158,11 @@ class Spaces(Protocol):
     def referring(self, ticket_id: int, size: int) -> list[Message]:
         """The newest messages that refer to a ticket."""
 
-    def mentions_between(self, space_id: int, agent_id: int, other_id: int, since: int) -> int:
-        """How many messages of either agent have mentioned the other in the space since a moment."""
+    def hold_pair(self, agent_id: int, other_id: int) -> None:
+        """Keep everybody else who holds this pair of agents from going on until the transaction ends."""
+
+    def mentions_between(self, agent_id: int, other_id: int, since: int) -> int:
+        """How many messages of either agent have started the other by a mention, in any space, since a moment."""
 
     def mentions_of(self, person_id: int, before: int | None, size: int) -> list[Message]:
         """Messages that mention a person, newest first."""
@@ -154,6 +178,9 @@ class Spaces(Protocol):
 
     def runs_on(self, ticket_id: int, size: int) -> list[int]:
         """The newest runs that work on the ticket, by id."""
+
+    def unended(self, space_id: int) -> list[int]:
+        """The runs that work in the space and have not ended, by id."""
 
 
 class Contracts(Protocol):

@@ -52,9 +52,10 @@ repositories = sa.Table(
     sa.Column("id", ID, primary_key=True),
     sa.Column("workspace_id", ID, sa.ForeignKey("workspaces.id"), nullable=False),
     sa.Column("name", NAME, nullable=False),
+    sa.Column("host", NAME, nullable=False),
     sa.Column("path", sa.Text, nullable=False),
     sa.UniqueConstraint("workspace_id", "name"),
-    sa.CheckConstraint("name <> '' AND path <> ''", name="named"),
+    sa.CheckConstraint("name <> '' AND host <> '' AND path <> ''", name="named"),
 )
 
 spaces = sa.Table(
@@ -115,7 +116,7 @@ tickets = sa.Table(
     sa.CheckConstraint("number >= 1 AND version >= 1 AND title <> ''", name="counts"),
     # What must never be: work that was delegated more often in a row than may be, whoever writes it (D-2).
     sa.CheckConstraint(f"depth >= 0 AND depth <= {MOST_DEPTH}", name="depth"),
-    sa.CheckConstraint("(depth = 0) = (delegated_by_id IS NULL)", name="delegated"),
+    sa.CheckConstraint("delegated_by_id IS NULL OR depth > 0", name="delegated"),
     sa.CheckConstraint("(made_by_id IS NULL) <> (made_in_run_id IS NULL)", name="made"),
     sa.Index(None, "parent_id"),
     sa.Index(None, "made_in_run_id"),

@@ -12,9 +12,12 @@ from typing_extensions import override
 from agentplat.domain.access import Person
 from agentplat.domain.artifacts import Blob
 from agentplat.domain.contracts import ContractMode, RunContract
-from agentplat.domain.workspaces import Repository, Workspace
+from agentplat.domain.registry import Agent
+from agentplat.domain.scopes import INSTALLATION, Ref
+from agentplat.domain.workspaces import KeptTree, Repository, Workspace
 from agentplat.store import work_schema as schema
 from agentplat.store.registry import below, insert
+from agentplat.store.schema import agents, grants, people, published
 from agentplat.store.work_port import Contracts, Workspaces
 
 
@@ -22,8 +25,13 @@ def _workspace(row: Row[Any]) -> Workspace:
     return Workspace(id=row.id, scope=row.scope, name=row.name, created_at=row.created_at)
 
 
-def _repository(row: Row[Any]) -> Repository:
-    return Repository(id=row.id, workspace_id=row.workspace_id, name=row.name, path=row.path)
+def _repository(row: Any) -> Repository:
+    return Repository(id=row.id, workspace_id=row.workspace_id, name=row.name, host=row.host, path=row.path)
+
+
+def _containing(scope: str) -> set[str]:
+    """The scope and those that contain it."""
+    return {INSTALLATION, scope.partition("/")[0], scope}
 
 
 class SqlWorkspaces(Workspaces):
@@ -52,8 +60,8 @@ class SqlWorkspaces(Workspaces):
         return [_workspace(row) for row in self._connection.execute(wanted.order_by(workspaces.c.id).limit(size))]
 
     @override
-    def link(self, workspace: Workspace, name: str, path: str) -> Repository | None:
-        values = {"workspace_id": workspace.id, "name": name, "path": path}
+    def link(self, workspace: Workspace, name: str, host: str, path: str) -> Repository | None:
+        values = {"workspace_id": workspace.id, "name": name, "host": host, "path": path}
         added = insert(self._connection, schema.repositories).values(values).on_conflict_do_nothing()
         row = self._connection.execute(added.returning(*schema.repositories.c)).one_or_none()
         return None if row is None else _repository(row)
@@ -63,6 +71,49 @@ class SqlWorkspaces(Workspaces):
         repositories = schema.repositories
         wanted = sa.select(repositories).where(repositories.c.workspace_id == workspace_id).order_by(repositories.c.name)
         return [_repository(row) for row in self._connection.execute(wanted)]
+
+    @override
+    def members(self, workspace: Workspace) -> list[Person]:
+        granted = sa.select(grants.c.person_id).where(grants.c.scope.in_(sorted(_containing(workspace.scope))))
+        wanted = sa.select(people).where(people.c.id.in_(granted)).order_by(people.c.scope, people.c.name)
+        return [Person(id=row.id, ref=Ref(row.scope, row.name)) for row in self._connection.execute(wanted)]
+
+    @override
+    def agents(self, workspace: Workspace) -> list[Agent]:
+        joined = agents.join(published, published.c.agent_id == agents.c.id)
+        wanted = sa.select(*agents.c, published.c.number.label("current")).select_from(joined)
+        found = wanted.where(below(agents.c.scope, [workspace.scope])).order_by(agents.c.scope, agents.c.name)
+        return [
+            Agent(id=row.id, ref=Ref(row.scope, row.name), paused=row.paused, current=row.current)
+            for row in self._connection.execute(found)
+        ]
+
+    @override
+    def keep_tree(self, space_id: int, repository: Repository, path: str, branch: str) -> None:
+        values = {"space_id": space_id, "repository_id": repository.id, "host": repository.host, "path": path, "branch": branch}
+        self._connection.execute(insert(self._connection, schema.work_trees).values(values).on_conflict_do_nothing())
+
+    @override
+    def trees(self, space_id: int) -> list[KeptTree]:
+        trees, repositories = schema.work_trees, schema.repositories
+        joined = trees.join(repositories, repositories.c.id == trees.c.repository_id)
+        wanted = sa.select(*repositories.c, trees.c.path.label("tree"), trees.c.branch).select_from(joined)
+        found = self._connection.execute(wanted.where(trees.c.space_id == space_id).order_by(repositories.c.name))
+        return [KeptTree(space_id=space_id, repository=_repository(row), path=row.tree, branch=row.branch) for row in found]
+
+    @override
+    def forget_tree(self, tree: KeptTree) -> None:
+        trees = schema.work_trees.c
+        this = sa.and_(trees.space_id == tree.space_id, trees.repository_id == tree.repository.id)
+        self._connection.execute(schema.work_trees.delete().where(this))
+
+    @override
+    def left_behind(self, host: str) -> list[int]:
+        trees, spaces = schema.work_trees.c, schema.spaces.c
+        joined = schema.work_trees.join(schema.spaces, spaces.id == trees.space_id)
+        wanted = sa.select(trees.space_id).distinct().select_from(joined)
+        found = wanted.where(trees.host == host, spaces.removed_at.is_not(None)).order_by(trees.space_id)
+        return list(self._connection.execute(found).scalars())
 
 
 class SqlContracts(Contracts):

@@ -41,6 +41,7 @@ from agentplat.domain.tools import Asked, Effect, Given
 from agentplat.store.port import Store, Work
 from agentplat.usecases.arguments import canonical_arguments
 from agentplat.usecases.judge_call import JudgeCall, Judged
+from agentplat.usecases.tell_space import let_wait
 from agentplat.usecases.tool import AnyTool, Tool, WorkTool
 
 MOST_NAME_CHARACTERS = 100
@@ -137,7 +138,7 @@ class CallTool:
                 return self._end(work, run, asked.call, _again(calls, asked.call, judged), {})
         if judged.stop is not None and said.rule is Rule.BUDGET:
             waiting = Waiting(waiting_for=WaitingFor.BUDGET, call=asked.call, ceiling=judged.stop.words)
-            work.runs.wait(run, waiting, now_ms())
+            let_wait(work, run, waiting)
             return waiting
         refused = ToolResult(call=asked.call, result=ResultKind.REFUSED, reason=said.reason)
         return self._end(work, run, asked.call, refused, {})
@@ -156,7 +157,7 @@ class CallTool:
             work.approvals.ask(run.id, call, name, order, now_ms())
             run = work.runs.append(run, [ApprovalAsked(call=call, digest=order.digest, order=order)], now_ms())
         waiting = Waiting(waiting_for=WaitingFor.APPROVAL, call=call)
-        work.runs.wait(run, waiting, now_ms())
+        let_wait(work, run, waiting)
         return waiting
 
     def _within(self, allowed: _Allowed, tool: WorkTool, asked: Asked) -> tuple[Run, ToolResult]:

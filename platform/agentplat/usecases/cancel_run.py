@@ -11,6 +11,7 @@ from agentplat.domain.steps import Closing
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
 from agentplat.usecases.finding import readable_run
+from agentplat.usecases.tell_space import end_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +59,4 @@ def close_cancelled(work: Work, run: Run) -> Run:
     known = work.runs.find(run.id)
     by_id = None if known is None else known.cancel_asked_by_id
     by = None if by_id is None else work.people.by_id(by_id).ref.text
-    return work.runs.close(run, Closing(state=RunState.CANCELLED, by=by), now_ms())
+    return end_run(work, run, Closing(state=RunState.CANCELLED, by=by), now_ms())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agentplat.content.port import ContentStore
@@ -12,6 +12,8 @@ from agentplat.store.port import Store
 from agentplat.usecases.act_in_run import ActInRun
 from agentplat.usecases.call_tool import CallTool
 from agentplat.usecases.cancel_run import CancelRun
+from agentplat.usecases.delegate_task import DelegateTask
+from agentplat.usecases.delegate_ticket import DelegateTicket
 from agentplat.usecases.deliver_outbox import DeliverOutbox
 from agentplat.usecases.drive_externally import DriveExternally
 from agentplat.usecases.finish_run import FinishRun
@@ -22,6 +24,7 @@ from agentplat.usecases.lease_run import LeaseRun
 from agentplat.usecases.list_acts import ListActs
 from agentplat.usecases.list_agents import ListAgents
 from agentplat.usecases.manage_people import ManagePeople
+from agentplat.usecases.manage_spaces import ManageSpaces
 from agentplat.usecases.manage_tokens import ManageTokens
 from agentplat.usecases.monitor_runs import MonitorRuns
 from agentplat.usecases.open_run import OpenRun
@@ -37,9 +40,11 @@ from agentplat.usecases.retire_agent import RetireAgent
 from agentplat.usecases.set_limits import SetLimits
 from agentplat.usecases.show_chain import ShowChain
 from agentplat.usecases.submit_output import SubmitOutput
+from agentplat.usecases.together import Together, build_together, working_together
 from agentplat.usecases.tool import AnyTool
 from agentplat.usecases.verify_trail import VerifyTrail
 from agentplat.usecases.watch_dispatch import WatchDispatch
+from agentplat.worktrees.port import WorkTrees
 
 LEASE_MARGIN_S = 5.0
 """How much longer than its call an entry is held, so that its outcome can be stored before anybody else takes it."""
@@ -86,6 +91,8 @@ class UseCases:
     cancel_run: CancelRun
     verify_trail: VerifyTrail
     drive_externally: DriveExternally
+    delegate_ticket: DelegateTicket
+    together: Together
 
     def check(self) -> None:
         """Raises StoreUnavailable or SchemaOutdated where the platform cannot work just now."""
@@ -100,23 +107,41 @@ class Acting:
     act: ActInRun
     finish: FinishRun
     cancel: CancelRun
+    tidy: Callable[[], None]
 
 
-def build_acting(store: Store, content: ContentStore, lease_s: float, tools: Iterable[AnyTool] = ()) -> Acting:
-    """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: beside those of the platform."""
-    own: tuple[AnyTool, ...] = (ReadArtifact(store=store, content=content), SubmitOutput(content=content))
+def build_acting(
+    store: Store,
+    content: ContentStore,
+    lease_s: float,
+    tools: Iterable[AnyTool] = (),
+    trees: WorkTrees | None = None,
+) -> Acting:
+    """The use cases in a run. lease_s: seconds that one is held without a sign of life. tools: beside those of the platform.
+
+    trees: the work trees of this host, where it keeps some.
+    """
+    own: tuple[AnyTool, ...] = (
+        ReadArtifact(store=store, content=content),
+        SubmitOutput(content=content),
+        DelegateTask(content=content),
+        *working_together(content),
+    )
     gate = JudgeCall(tools={tool.spec.name: tool for tool in (*own, *tools)})
     return Acting(
-        lease=LeaseRun(store=store, content=content, lease_s=lease_s),
+        lease=LeaseRun(store=store, content=content, lease_s=lease_s, trees=trees),
         act=ActInRun(store=store, content=content, tools=CallTool(store=store, content=content, gate=gate)),
         finish=FinishRun(store=store, content=content),
         cancel=CancelRun(store=store),
+        tidy=ManageSpaces(store=store, trees=trees).tidy_all,
     )
 
 
-def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patience: Patience) -> UseCases:
-    """All use cases on one store, one content store and one graph service."""
-    acting = build_acting(store, content, patience.lease_s)
+def build_use_cases(
+    store: Store, content: ContentStore, graph: LoopCheck, patience: Patience, trees: WorkTrees | None = None
+) -> UseCases:
+    """All use cases on one store, one content store and one graph service. trees: the work trees of this host."""
+    acting = build_acting(store, content, patience.lease_s, trees=trees)
     deliver = DeliverOutbox(
         store=store, graph=graph, backoff=patience.backoff, call_s=patience.call_s, lease_s=patience.call_s + LEASE_MARGIN_S
     )
@@ -141,9 +166,11 @@ def build_use_cases(store: Store, content: ContentStore, graph: LoopCheck, patie
         set_limits=SetLimits(store=store),
         show_chain=ShowChain(store=store),
         open_run=OpenRun(store=store, content=content),
+        delegate_ticket=DelegateTicket(store=store, content=content),
         read_runs=ReadRuns(store=store),
         monitor_runs=MonitorRuns(store=store),
         cancel_run=acting.cancel,
         verify_trail=VerifyTrail(store=store),
+        together=build_together(store, content, trees),
         drive_externally=DriveExternally(store=store, lease=acting.lease, act=acting.act, finish_run=acting.finish),
     )

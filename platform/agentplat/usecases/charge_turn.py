@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentplat.domain.budgets import Unit, ceilings_of, first_stop, holders
+from agentplat.domain.budgets import Unit, first_stop
 from agentplat.domain.errors import RunWaits
 from agentplat.domain.runs import Run, WaitingFor
 from agentplat.domain.steps import Body, BudgetReserved, BudgetSettled, ModelTurn, Waiting
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store
+from agentplat.usecases.escrow import charged_to, own_ceilings
+from agentplat.usecases.tell_space import let_wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +30,13 @@ class ChargeTurn:
         with self.store.writing() as work:
             if -turn in work.budgets.open_calls(run.id):
                 return run
-            version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
-            own = ceilings_of({} if version is None else version.content.manifest)
-            budgets = work.budgets.hold(holders(run.agent_id, run.agent, run.id), tuple(amounts), own)
+            budgets = work.budgets.hold(charged_to(work, run), tuple(amounts), own_ceilings(work, run))
             stop = first_stop(budgets, amounts)
             if stop is None:
                 work.budgets.reserve(run.id, -turn, amounts, budgets)
                 step = BudgetReserved(call=-turn, amounts={unit.value: amount for unit, amount in amounts.items()})
                 return work.runs.append(run, [step], now_ms())
-            work.runs.wait(run, Waiting(waiting_for=WaitingFor.BUDGET, ceiling=stop.words), now_ms())
+            let_wait(work, run, Waiting(waiting_for=WaitingFor.BUDGET, ceiling=stop.words))
         raise RunWaits(run.id, stop.words)
 
     def settle(self, run: Run, turn: int, took: Mapping[Unit, int], said: ModelTurn) -> Run:

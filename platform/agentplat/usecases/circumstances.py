@@ -24,5 +24,10 @@ def circumstances_of(work: Work, run: Run, manifest: Mapping[str, Any]) -> Circu
 def autonomy_in_run(work: Work, run: Run) -> Autonomy:
     """How far the run's agent acts by itself where the run works."""
     workplace = work.spaces.workplace(run.id)
-    level = None if workplace is None else work.spaces.autonomy(workplace.space_id, run.agent_id)
+    return USUAL_AUTONOMY if workplace is None else autonomy_in(work, workplace.space_id, run.agent_id)
+
+
+def autonomy_in(work: Work, space_id: int, agent_id: int) -> Autonomy:
+    """How far an agent acts by itself in a space."""
+    level = work.spaces.autonomy(space_id, agent_id)
     return USUAL_AUTONOMY if level is None else level

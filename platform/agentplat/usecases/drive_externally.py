@@ -58,7 +58,7 @@ class DriveExternally:
             if run.ended:
                 continue
             try:
-                return Holding(run_id=run.id, person_id=access.person.id, owner=owner), self.lease.prepare(run)
+                return Holding(run_id=run.id, person_id=access.person.id, owner=owner), self.lease.place(self.lease.prepare(run))
             except (RunFailed, ContentDamaged) as error:
                 self.finish_run.fail(run, str(error))
         return None
@@ -66,6 +66,13 @@ class DriveExternally:
     def held(self, holding: Holding) -> Held:
         """What the run is about, and what was done in it so far. Also raises ContentDamaged, ContentUnavailable."""
         return self.lease.prepare(self._run(holding))
+
+    def task(self, holding: Holding) -> Held:
+        """The run with its work trees. Also raises what `held` raises, and Conflict where they are gone and cannot be made."""
+        try:
+            return self.lease.place(self.held(holding))
+        except RunFailed as error:
+            raise Conflict(str(error)) from error
 
     def tools(self, held: Held) -> list[ToolSpec]:
         """The tools that a held run may call."""

@@ -17,6 +17,7 @@ from agentplat.loop_check import check_name
 from agentplat.store.port import Store, Work
 from agentplat.usecases.keeping import keep_named
 from agentplat.usecases.look_back import loop_gone_round
+from agentplat.usecases.tell_space import end_run
 
 MOST_ARTIFACTS = 100
 MOST_ARTIFACT_BYTES = 16 * 1024 * 1024
@@ -44,13 +45,13 @@ class FinishRun:
             at = now_ms()
             keep_named(work, self.content, {blobs[name]: data for name, data in named.items()})
             run = self._publish(work, run, blobs, at)
-            return work.runs.close(run, self._closing(work, run, dropped), at)
+            return end_run(work, run, self._closing(work, run, dropped), at, answer.summary)
 
     def fail(self, run: Run, reason: str) -> Run:
         """End the run as failed; it publishes nothing. Raises LeaseLost, StoreUnavailable."""
         with self.store.writing() as work:
             closing = Closing(state=RunState.FAILED, reason=reason[:MOST_REASON_CHARACTERS])
-            return work.runs.close(run, closing, now_ms())
+            return end_run(work, run, closing, now_ms())
 
     def _publish(self, work: Work, run: Run, blobs: Mapping[str, Blob], at: int) -> Run:
         found = [work.artifacts.publish(run, name, blob, run.labels, at) for name, blob in sorted(blobs.items())]

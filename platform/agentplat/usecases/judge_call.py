@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from agentplat.domain.approvals import consent_to, order_of
 from agentplat.domain.artifacts import Blob, blob_of
 from agentplat.domain.autonomy import Autonomy
-from agentplat.domain.budgets import Budget, ceilings_of, first_stop, holders
+from agentplat.domain.budgets import Budget, ceilings_of, first_stop
 from agentplat.domain.calls import CallSoFar, same_done
 from agentplat.domain.gate import Facts, Rule, Verdict, rule
 from agentplat.domain.labels import Crossing, crossing
@@ -17,6 +17,7 @@ from agentplat.domain.tools import Asked, ToolSpec, has_tool
 from agentplat.store.port import Work
 from agentplat.usecases.arguments import fault_of
 from agentplat.usecases.circumstances import autonomy_in_run, circumstances_of
+from agentplat.usecases.escrow import charged_to
 from agentplat.usecases.tool import AnyTool
 
 _BEFORE_BUDGETS = frozenset({Rule.CAPABILITY, Rule.ARGUMENTS, Rule.BARRIER, Rule.TAINT, Rule.POLICY})
@@ -76,8 +77,7 @@ class JudgeCall:
         self, work: Work, run: Run, tool: ToolSpec, facts: Facts, order: str, manifest: Mapping[str, object]
     ) -> Judged:
         worst = tool.worst
-        charged = holders(run.agent_id, run.agent, run.id)
-        budgets = work.budgets.hold(charged, tuple(worst), ceilings_of(manifest))
+        budgets = work.budgets.hold(charged_to(work, run), tuple(worst), ceilings_of(manifest))
         stop = first_stop(budgets, worst)
         verdict = rule(replace(facts, ceiling=None if stop is None else stop.words))
         return Judged(verdict=verdict, budgets=budgets, stop=stop, order=order, done_by=facts.done_by)

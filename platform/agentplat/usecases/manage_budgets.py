@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Role
-from agentplat.domain.budgets import MOST, Budget, Holder, Unit, agent_holder, holders, run_holder, scope_holder, scope_holders
+from agentplat.domain.budgets import MOST, Budget, Holder, HolderKind, Unit, agent_holder, run_holder, scope_holder, scope_holders
 from agentplat.domain.errors import Conflict, InvalidInput, Violation
 from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Resumed
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
+from agentplat.usecases.escrow import charged_to
 from agentplat.usecases.finding import readable_agent, readable_run
 
 Named = str | Ref | int
@@ -40,13 +41,14 @@ class ManageBudgets:
         """
         with self.store.reading() as work:
             found = _find(work, access, named)
-            shown = [h for h in found.line if h not in scope_holders(found.scope) or access.may_read(h.key)]
+            shown = [h for h in found.line if h.kind is not HolderKind.SCOPE or access.may_read(h.key)]
             return work.budgets.of(shown)
 
     def set(self, access: Access, named: Named, unit: Unit, ceiling: int | None) -> None:
         """Set a ceiling, or lift it with None. Broader ceilings count all the same: no narrower one widens them.
 
-        Raises AccessDenied where the caller is no admin of the scope that it lies in; else what `show` raises, and InvalidInput.
+        Raises AccessDenied where the caller is no admin of the scope that it lies in, Conflict where a delegated run would get more
+        than was set aside for it; else what `show` raises, and InvalidInput.
         """
         if ceiling is not None and not 0 <= ceiling <= MOST:
             remedy = f"give a whole number from 0 to {MOST}, or nothing to lift it"
@@ -54,6 +56,7 @@ class ManageBudgets:
         with self.store.writing() as work:
             found = _find(work, access, named)
             access.demand(Role.ADMIN, found.scope)
+            _demand_within_escrow(work, named, unit, ceiling)
             work.budgets.set_ceiling(found.holder, unit, ceiling)
             subject = named if isinstance(named, Ref) else Ref(found.scope, "*")
             details = {"of": found.holder.name, "unit": unit.value, "ceiling": ceiling}
@@ -74,6 +77,13 @@ class ManageBudgets:
             return work.runs.resume(run, Resumed(waited_for=WaitingFor.BUDGET), at)
 
 
+def _demand_within_escrow(work: Work, named: Named, unit: Unit, ceiling: int | None) -> None:
+    """Raises Conflict where a delegated run could spend more than its delegator set aside for it (D-6)."""
+    most = work.budgets.escrowed(named).get(unit) if isinstance(named, int) else None
+    if most is not None and (ceiling is None or ceiling > most):
+        raise Conflict(f"run {named} spends what its delegator set aside for it; its ceiling can be at most {most}")
+
+
 def _find(work: Work, access: Access, named: Named) -> _Found:
     if isinstance(named, str):
         access.demand_reading(named)
@@ -83,4 +93,4 @@ def _find(work: Work, access: Access, named: Named) -> _Found:
         own = agent_holder(agent.id, named)
         return _Found(holder=own, scope=named.scope, line=(*scope_holders(named.scope), own))
     run = readable_run(work, access, named)
-    return _Found(holder=run_holder(run.id), scope=run.agent.scope, line=holders(run.agent_id, run.agent, run.id))
+    return _Found(holder=run_holder(run.id), scope=run.agent.scope, line=charged_to(work, run))

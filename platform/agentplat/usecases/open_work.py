@@ -49,7 +49,7 @@ def open_work(work: Work, content: ContentStore, new: NewWork) -> Run:
     if stopped is not None:
         raise Refused(f"{stopped.label} may not go to {stopped.into}: {stopped.rule}")
     if position is not None and not work.chains.take(position.chain, work.chains.limits().runs):
-        raise Refused(f"the chain of run {position.chain} has spent its budget of {work.chains.limits().runs} runs")
+        raise Refused(f"the chain has spent its budget of {work.chains.limits().runs} runs")
     version = work.registry.version(new.agent, number)
     assert version is not None  # `_startable` gave the published one
     opened = NewRun(
@@ -87,7 +87,7 @@ def _next_place(work: Work, source: Run, opened_by: OpenedBy) -> Position:
         raise Refused("the run's place in its chain is not known, so that nothing follows from it")
     # A step of a pipeline stays at its source's hop, so it is one hop further from the limit.
     if isinstance(stopped, AtHopLimit) and after(position, opened_by).hop > stopped.limit:
-        raise Refused(f"the chain of run {stopped.chain} has come to hop {stopped.limit}, which is its last")
+        raise Refused(f"the chain has come to hop {stopped.limit}, which is its last")
     return after(position, opened_by)
 
 

@@ -139,7 +139,7 @@ def test_a_model_calls_the_platforms_tools_in_its_order_and_finishes_with_artifa
     answer = ModelDriver(script.model).drive(task(instructions="Be brief."), hands)
     assert answer == Answer(summary="Mended.", artifacts={"patch": "+1"})
     assert hands.calls == [("read_artifact", {"name": name}) for name in ("cause", "b", "a")]
-    assert script.tools == [["read_artifact", "finish"]] * 2
+    assert script.tools == [["read_artifact", "sub_agent", "finish"]] * 2
     assert script.instructions == ["Be brief."] * 2
     assert "It expired." in script.heard[1]
     assert len(hands.turns) == 2
@@ -200,7 +200,8 @@ def test_a_model_that_does_not_come_to_an_end_fails_its_run_after_so_many_turns(
 def test_the_librarys_own_test_model_comes_to_an_end_with_the_platforms_tools() -> None:
     hands = Recorder()
     answer = ModelDriver(lambda _name: TestModel(seed=1)).drive(task(), hands)
-    assert [tool for tool, _ in hands.calls] == ["read_artifact"]
+    # It calls every tool it is offered once: so do its sub-agent, and that one's.
+    assert [tool for tool, _ in hands.calls] == ["read_artifact"] * 3
     assert "It expired." in answer.summary
 
 
@@ -229,7 +230,7 @@ def test_a_model_behind_a_server_that_speaks_the_openai_protocol_drives_a_run(mo
     assert [(turn.model, turn.tokens_read, turn.tokens_written) for turn in hands.turns] == [("local-large", 11, 5)] * 2
     (path, key, first), (_, _, second) = server.asked
     assert (path, key) == ("/v1/chat/completions", "Bearer key-of-the-operator")
-    assert [tool["function"]["name"] for tool in first["tools"]] == ["read_artifact", "finish"]
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["read_artifact", "sub_agent", "finish"]
     assert first["tools"][0]["function"]["parameters"]["required"] == ["name"]
     assert second["messages"][-1] == {"role": "tool", "tool_call_id": "call-read_artifact", "content": "It expired."}
 
