@@ -22,6 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --upgrade pip
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt \
 		--group dev --editable '.[parquet]'
+	@sh .ci/chromium
 	@touch $(STAMP)
 
 test: check pytest ## Run every check and every test (options: PYTEST_ARGS='--promise G-1', WORKERS=2)

@@ -171,7 +171,7 @@ def main() -> None:
         show(Path(name), ready)
         if os.environ.get("DEMO_EXIT"):
             return
-        heading(f"Still answering on http://{ready['address']}; Ctrl-C ends it")
+        heading(f"Studio is at http://{ready['address']}; sign in with the token in {ready['token_file']}. Ctrl-C ends it")
         try:
             signal.pause()
         except KeyboardInterrupt:

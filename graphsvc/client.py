@@ -40,7 +40,7 @@ from graphsvc.domain.model import AgentVersion, Declaration, Emit, declare
 from graphsvc.domain.names import AgentRef, Scope, normalise, parse_agent, parse_scope
 from graphsvc.domain.redaction import EVERYTHING, Reader, reader_of
 from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Report, UnfedTrigger, UnheardEvent, Verification
-from graphsvc.domain.wording import Language, display_names, path_text, report_text, unanswered_line, warning_lines
+from graphsvc.domain.wording import Language, display_names, hidden_agent, path_text, report_text, unanswered_line, warning_lines
 from graphsvc.rpc import convert, convert_audit
 from graphsvc.rpc.convert import Unreadable
 from graphsvc.rpc.status import ServiceFault, Unanswered, error_from
@@ -97,6 +97,7 @@ __all__ = [
     "Violation",
     "declare",
     "display_names",
+    "hidden_agent",
     "manifest_schema",
     "normalise",
     "parse_agent",

@@ -246,6 +246,11 @@ def unanswered(language: Language) -> str:
     return graph.unanswered_line(_in(language))
 
 
+def hidden_agent(language: Language) -> str:
+    """What an agent outside a reader's access is called."""
+    return graph.hidden_agent(_in(language))
+
+
 def loop_texts(agent: Ref, paths: Sequence[Path], language: Language) -> list[str]:
     """Loops through an agent as lines of names, as they would stand in one report."""
     loops = tuple(_loop({"agents": path, "hops": (), "over_chain_limit": False}) for path in paths)

@@ -21,6 +21,7 @@ import structlog
 from agentplat.api.app import create_app
 from agentplat.api.callers import Platform
 from agentplat.api.gateway import GatewayLimits
+from agentplat.api.problems import STATUS_OF
 from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, TlsFiles, address_of, is_loopback, open_socket, split_address
 from agentplat.cli.people import Desk
@@ -40,6 +41,10 @@ from agentplat.signing import Signer, read_key
 from agentplat.store.migrating import migrate
 from agentplat.store.port import Store
 from agentplat.store.sql import open_store
+from agentplat.studio.app import create_studio
+from agentplat.studio.sessions import Sessions
+from agentplat.studio.visitors import Platform as Pages
+from agentplat.studio.watching import Watcher
 from agentplat.supervisor import Supervisor
 from agentplat.telemetry import Telemetry, configure_logging, otlp_tracing
 from agentplat.toolserver.serving import ToolServer
@@ -153,11 +158,14 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
             run_tokens=RunTokens(key=signer.key),
             tool_server=ToolServer(cases.drive_externally),
         )
+        watcher = Watcher(cases.monitor_runs)
+        sessions = Sessions(key=signer.key)
+        pages = create_studio(Pages(use_cases=cases, rates=platform.rates, sessions=sessions, watcher=watcher, statuses=STATUS_OF))
         limits = GatewayLimits(max_bytes=settings.max_request_bytes, max_requests=settings.max_requests)
         opened = open_socket(settings.listen, "listen", tls is not None)
         stack.callback(opened.close)
         server = HttpServer(
-            create_app(platform, limits, telemetry),
+            create_app(platform, limits, telemetry, pages),
             opened,
             tls,
             drain_s=settings.drain_timeout_s,
@@ -168,6 +176,8 @@ def answering(settings: Settings) -> Iterator[tuple[HttpServer, Ready]]:
         stack.callback(courier.stop, settings.call_timeout_s + LEASE_MARGIN_S)
         server.start()
         stack.callback(server.stop, settings.drain_timeout_s + 1)
+        # Before that: the server would wait for open streams.
+        stack.callback(watcher.close, settings.drain_timeout_s)
         stack.callback(log.info, "draining", timeout_s=settings.drain_timeout_s)
         yield server, Ready(address=address_of(opened), encrypted=tls is not None, graph=settings.graph_target, metrics=metrics)
     log.info("stopped")

@@ -13,10 +13,15 @@ import httpx
 from agentplat.api.app import create_app
 from agentplat.api.callers import Platform
 from agentplat.api.gateway import GatewayLimits
+from agentplat.api.problems import STATUS_OF
 from agentplat.api.rates import RateLimit
 from agentplat.api.server import HttpServer, address_of, open_socket
 from agentplat.domain.access import Access
 from agentplat.run_tokens import RunTokens
+from agentplat.studio.app import create_studio
+from agentplat.studio.sessions import Sessions
+from agentplat.studio.visitors import Platform as Pages
+from agentplat.studio.watching import Watcher
 from agentplat.telemetry import Telemetry
 from agentplat.toolserver.serving import ToolServer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -59,24 +64,35 @@ class Api:
 
 @contextmanager
 def api(
-    world: World, limits: GatewayLimits = LIMITS, rates: RateLimit | None = None, telemetry: Telemetry | None = None
+    world: World,
+    limits: GatewayLimits = LIMITS,
+    rates: RateLimit | None = None,
+    telemetry: Telemetry | None = None,
+    address: str = "127.0.0.1:0",
+    key: Ed25519PrivateKey | None = None,
 ) -> Iterator[Api]:
-    """A server that answers until the block ends."""
+    """A server that answers until the block ends. key: the platform's, a new one where none is given."""
     measured = telemetry or Telemetry()
-    tokens = RunTokens(key=Ed25519PrivateKey.generate())
+    key = key or Ed25519PrivateKey.generate()
+    counted = rates or RateLimit(1e9, 1_000_000)
     platform = Platform(
         use_cases=world.cases,
-        rates=rates or RateLimit(1e9, 1_000_000),
-        run_tokens=tokens,
+        rates=counted,
+        run_tokens=RunTokens(key=key),
         tool_server=ToolServer(world.cases.drive_externally),
     )
-    app = create_app(platform, limits, measured)
-    opened = open_socket("127.0.0.1:0", "listen", encrypted=False)
+    watcher = Watcher(world.cases.monitor_runs, 0.02)
+    pages = create_studio(
+        Pages(use_cases=world.cases, rates=counted, sessions=Sessions(key=key), watcher=watcher, statuses=STATUS_OF)
+    )
+    app = create_app(platform, limits, measured, pages)
+    opened = open_socket(address, "listen", encrypted=False)
     server = HttpServer(app, opened, None, drain_s=PATIENCE_S, most_connections=64)
     server.start()
     try:
         yield Api(world=world, app=app, address=address_of(opened), telemetry=measured, server=server)
     finally:
+        assert watcher.close(PATIENCE_S)
         assert server.stop(PATIENCE_S)
         opened.close()
 

@@ -15,6 +15,7 @@ AREAS = {
     "A": "Artifacts, labels, the Gate and budgets",
     "D": "Delegation and output contracts",
     "O": "Commands, settings, access and limits",
+    "U": "Studio",
 }
 
 

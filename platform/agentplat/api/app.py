@@ -1,4 +1,4 @@
-"""The application: routes, refusals and the gateway around them."""
+"""The application: routes, refusals, the pages beside the API, and the gateway around all of it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,28 @@ from agentplat.api import (
     workspaces,
 )
 from agentplat.api.callers import Platform, Served
-from agentplat.api.gateway import Gateway, GatewayLimits
+from agentplat.api.gateway import Application, Gateway, GatewayLimits, Receive, Scope, Send
 from agentplat.api.models import HealthOut
 from agentplat.telemetry import Telemetry
 from agentplat.usecases.names import manifest_schema
 
+_API_PATHS = ("/v1/", "/mcp", "/healthz", "/readyz", "/openapi.json")
 
-def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry) -> FastAPI:
-    """The HTTP API of a platform."""
+
+class Beside:
+    """Sends every path that is not the API's to the pages beside it."""
+
+    def __init__(self, app: Application, pages: Application) -> None:
+        self._app, self._pages = app, pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the one or the other."""
+        of_pages = scope["type"] == "http" and not scope["path"].startswith(_API_PATHS)
+        await (self._pages if of_pages else self._app)(scope, receive, send)
+
+
+def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry, pages: Application | None = None) -> FastAPI:
+    """The HTTP API of a platform. pages: what answers all paths that are not the API's."""
     app = FastAPI(title="agentplat", version="1", docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.platform = platform
     problems.install(app)
@@ -42,6 +56,8 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry) 
     for together in (workspaces, tickets, spaces, delegation, orchestration):
         app.include_router(together.router)
     _add_open_routes(app)
+    if pages is not None:
+        app.add_middleware(Beside, pages=pages)
     app.add_middleware(Gateway, limits=limits, telemetry=telemetry)
     return app
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 from opentelemetry.trace import Span
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 
 from agentplat.api.problems import Problem, problem_for
 from agentplat.domain.errors import TooLarge
@@ -31,6 +31,9 @@ _ALWAYS = frozenset({"/healthz", "/readyz"})
 
 _PRIVATE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Answers depend on who asks, so nothing in between may keep them."""
+
+_STREAM = "text/event-stream"
+"""What stays open to tell of changes waits for them without work; whoever serves it limits how many there are."""
 
 log = structlog.get_logger()
 
@@ -64,7 +67,9 @@ class Gateway:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).update(_PRIVATE)
+                headers_out = MutableHeaders(scope=message)
+                for name, value in _PRIVATE.items():
+                    headers_out.setdefault(name, value)
             await send(message)
 
         with self._telemetry.request(headers) as span:
@@ -97,11 +102,20 @@ class Gateway:
         async def replay() -> Message:
             return next(rest, None) or await receive()
 
+        counted = True
+
+        async def release(message: Message) -> None:
+            nonlocal counted
+            if counted and message["type"] == "http.response.start" and _is_stream(message):
+                counted = False
+                self._under_way -= 1
+            await send(message)
+
         self._under_way += 1
         try:
-            await self._app(scope, replay, send)
+            await self._app(scope, replay, release)
         finally:
-            self._under_way -= 1
+            self._under_way -= counted
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body; None when the caller went away. Raises TooLarge."""
@@ -124,3 +138,7 @@ class Gateway:
         self._telemetry.answered(method, route, status, seconds, span)
         caller = scope.get("state", {}).get("caller")
         log.info("request", method=method, route=route, status=status, seconds=round(seconds, 4), caller=caller)
+
+
+def _is_stream(message: Message) -> bool:
+    return Headers(scope=message).get("content-type", "").startswith(_STREAM)

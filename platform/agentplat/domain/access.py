@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agentplat.domain.errors import AccessDenied
-from agentplat.domain.scopes import INSTALLATION, Ref, outermost, within_any
+from agentplat.domain.scopes import INSTALLATION, Ref, contains, outermost, within_any
 
 
 class Role(StrEnum):
@@ -66,6 +66,10 @@ class Access:
     def may_read(self, scope: str) -> bool:
         """Whether some grant contains the scope."""
         return within_any(scope, (grant.scope for grant in self.grants))
+
+    def scopes_in(self, scope: str) -> tuple[str, ...]:
+        """What of a scope may be read: all of it, the parts below it that are granted, or nothing."""
+        return (scope,) if self.may_read(scope) else tuple(granted for granted in self.scopes if contains(scope, granted))
 
     def visible(self, ref: Ref | None) -> Ref | None:
         """The reference, or None where its scope may not be read."""

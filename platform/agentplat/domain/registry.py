@@ -54,6 +54,16 @@ class Version:
     published_at: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What the graph is made of: an agent with the events that its published version emits, and those that start it."""
+
+    agent: Ref
+    paused: bool
+    emits: tuple[str, ...]
+    listens: tuple[str, ...]
+
+
 class ReportState(StrEnum):
     """How the report came to the version."""
 

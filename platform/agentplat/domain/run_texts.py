@@ -203,7 +203,13 @@ def step_text(kind: str, body: Mapping[str, Any], hidden: tuple[str, ...], langu
     """A step in words. body: its JSON values as the reader may see them; hidden: the fields that were left out of it."""
     words = RUN_SENTENCES[language]
     listed = {name: ", ".join(body[name]) or words["nothing"] for name in ("published", "dropped") if name in body}
-    values: dict[str, Any] = {"reason": "", "ceiling": words["unknown"], "hop": words["unknown"], **body}
+    values: dict[str, Any] = {
+        "reason": "",
+        "ceiling": words["unknown"],
+        "hop": words["unknown"],
+        "opener": words["unknown"],
+        **body,
+    }
     values["amounts"] = ", ".join(f"{unit} {amount}" for unit, amount in sorted(body.get("amounts", {}).items()))
     values |= {name: words["nobody"] for name in ("opener", "by") if name in hidden}
     what = f"{kind}.{found}" if (found := _variant(kind, body, hidden)) else kind

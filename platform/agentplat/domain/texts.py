@@ -63,12 +63,31 @@ SENTENCES: Mapping[Language, Sentences] = {
     ),
 }
 
+_ISOLATES = "\u2066\u2067\u2068"
+_MOVING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2028\u2029"
+_WRITTEN_OUT = {code: f"\\u{code:04x}" for code in (*range(10), *range(11, 32), *range(127, 160), *map(ord, _MOVING))}
 _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
 
 
 def set_off(name: str, language: Language) -> str:
     """A name as it stands in a sentence: in right-to-left text its own direction must not spread to what follows."""
-    return f"{_FIRST_STRONG_ISOLATE}{name}{_POP_ISOLATE}" if language is Language.HE else name
+    shown = harmless(name)
+    return f"{_FIRST_STRONG_ISOLATE}{shown}{_POP_ISOLATE}" if language is Language.HE else shown
+
+
+def harmless(text: str) -> str:
+    """A text in which whatever would move or hide its neighbours, or do something to a terminal, is written out.
+
+    Names of agents and events have nothing of it; what tools and models say may. Isolates that are closed again do no harm.
+    """
+    depth, balanced = 0, True
+    for character in text:
+        depth += (character in _ISOLATES) - (character == _POP_ISOLATE)
+        balanced = balanced and depth >= 0
+    shown = text.translate(_WRITTEN_OUT)
+    if balanced and depth == 0:
+        return shown
+    return shown.translate({ord(character): f"\\u{ord(character):04x}" for character in _ISOLATES + _POP_ISOLATE})
 
 
 def instructions(trigger: str, artifacts: Sequence[str], language: Language) -> str:

@@ -18,9 +18,10 @@ from agentplat.domain.artifacts import Artifact, Blob, Declassification
 from agentplat.domain.budgets import Budget, Holder, Unit
 from agentplat.domain.chains import ChainLimits
 from agentplat.domain.deliveries import Backlog, NewOutcome, Outcome, Reconciliation, SetAside
+from agentplat.domain.insights import LoggedRun, Progress, RunFilter, Totals
 from agentplat.domain.labels import Labels
 from agentplat.domain.outbox import Claim, Entry, EntryKind
-from agentplat.domain.registry import Agent, Content, KeptReport, Source, Version
+from agentplat.domain.registry import Agent, Content, Declared, KeptReport, Source, Version
 from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Body, Closing, Resumed, StepKind, Waiting
@@ -73,6 +74,12 @@ class Registry(Protocol):
 
     def sources(self, events: Collection[str], scopes: Collection[str]) -> list[Source]:
         """Published agents of these scopes and below that emit one of the events, by event, then scope, then name."""
+
+    def declared(self, scopes: Collection[str], size: int) -> list[Declared]:
+        """What the published versions of agents of these scopes and below declare, by scope, then name."""
+
+    def hearers(self, events: Collection[str], scopes: Collection[str]) -> list[tuple[str, Ref]]:
+        """Published agents of these scopes and below that one of the events starts, by event, then scope, then name."""
 
     def keep_report(self, agent_id: int, number: int, report: KeptReport) -> None:
         """Keep a report with its version, in place of the one before."""
@@ -404,6 +411,34 @@ class Deliveries(Protocol):
         """The account over the runs that finished from `since` until just before `until`."""
 
 
+class Insights(Protocol):
+    """Runs looked at together."""
+
+    def log(self, which: RunFilter, before: int | None, size: int) -> list[LoggedRun]:
+        """Runs with an id under `before`, newest first."""
+
+    def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
+        """Runs of agents of these scopes and below that have not ended, oldest first."""
+
+    def last_ended(self, scopes: Collection[str]) -> Mapping[Ref, int]:
+        """When the last run of each agent of these scopes and below ended."""
+
+    def totals(self, which: RunFilter) -> Totals:
+        """What the runs came to."""
+
+    def spent(self, run_ids: Collection[int]) -> dict[int, dict[Unit, int]]:
+        """What each of the runs cost so far, by unit; what cost nothing is left out."""
+
+    def progress(self, run_ids: Collection[int], newer_than: int) -> list[Progress]:
+        """How far all runs are that are queued or running, these, and those with a higher id, by id."""
+
+    def newest(self) -> int:
+        """The highest id of a run, 0 where there is none."""
+
+    def waiting(self) -> set[int]:
+        """All runs that wait. Looks through every run there is."""
+
+
 class Work(Protocol):
     """One transaction."""
 
@@ -446,6 +481,10 @@ class Work(Protocol):
     @property
     def deliveries(self) -> Deliveries:
         """What becomes of finished runs."""
+
+    @property
+    def insights(self) -> Insights:
+        """Runs looked at together."""
 
     @property
     def workspaces(self) -> Workspaces:

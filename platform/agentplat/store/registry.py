@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Row
 from typing_extensions import override
 
 from agentplat.domain.access import Person
-from agentplat.domain.registry import Agent, Content, Emission, KeptReport, ReportState, Source, Version
+from agentplat.domain.registry import Agent, Content, Declared, Emission, KeptReport, ReportState, Source, Version
 from agentplat.domain.scopes import INSTALLATION, Ref
 from agentplat.store import schema
 from agentplat.store.port import Registry
@@ -60,6 +60,15 @@ def _content(agent: Ref, row: Row[Any]) -> Content:
 
 def _agent(row: Row[Any]) -> Agent:
     return Agent(id=row.id, ref=Ref(row.scope, row.name), paused=row.paused, current=row.current)
+
+
+def _declared(row: Row[Any], declaration: Mapping[str, Any]) -> Declared:
+    return Declared(
+        agent=Ref(row.scope, row.name),
+        paused=row.paused,
+        emits=tuple(sorted(emission["event"] for emission in declaration["emits"])),
+        listens=tuple(sorted(declaration["listens"])),
+    )
 
 
 class SqlRegistry(Registry):
@@ -203,6 +212,28 @@ class SqlRegistry(Registry):
             Source(agent=Ref(row.scope, row.name), event=row.event, artifacts=tuple(json.loads(row.artifacts)))
             for row in self._connection.execute(query)
         ]
+
+    @override
+    def declared(self, scopes: Collection[str], size: int) -> list[Declared]:
+        agents, published, versions = schema.agents.c, schema.published.c, schema.versions.c
+        current = sa.and_(versions.agent_id == published.agent_id, versions.number == published.number)
+        joined = schema.published.join(schema.versions, current).join(schema.agents, agents.id == published.agent_id)
+        query: sa.Select[Any] = sa.select(agents.scope, agents.name, agents.paused, versions.declaration).select_from(joined)
+        rows = self._connection.execute(query.where(below(agents.scope, scopes)).order_by(agents.scope, agents.name).limit(size))
+        return [_declared(row, json.loads(row.declaration)) for row in rows]
+
+    @override
+    def hearers(self, events: Collection[str], scopes: Collection[str]) -> list[tuple[str, Ref]]:
+        agents, triggers, published = schema.agents.c, schema.triggers.c, schema.published.c
+        current = sa.and_(published.agent_id == triggers.agent_id, published.number == triggers.number)
+        joined = schema.triggers.join(schema.published, current).join(schema.agents, agents.id == triggers.agent_id)
+        query = (
+            sa.select(triggers.event, agents.scope, agents.name)
+            .select_from(joined)
+            .where(triggers.event.in_(events), below(agents.scope, scopes))
+            .order_by(triggers.event, agents.scope, agents.name)
+        )
+        return [(row.event, Ref(row.scope, row.name)) for row in self._connection.execute(query)]
 
     @override
     def keep_report(self, agent_id: int, number: int, report: KeptReport) -> None:

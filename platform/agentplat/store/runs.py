@@ -7,7 +7,7 @@ row, so that of two writers one finds the condition false.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -168,6 +168,10 @@ class SqlRuns(Runs):
         run_id = schema.runs.c.id
         wanted = sa.and_(below(agents.c.scope, scopes), sa.true() if before is None else run_id < before)
         return self._all(self._select().where(wanted).order_by(run_id.desc()).limit(size))
+
+    def select_all(self, narrowed: Callable[[sa.Select[Any]], sa.Select[Any]]) -> list[Run]:
+        """The runs of a narrower query; agents are joined in it."""
+        return self._all(narrowed(self._select()))
 
     def _all(self, query: sa.Select[Any]) -> list[Run]:
         rows = self._connection.execute(query).all()

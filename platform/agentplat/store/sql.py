@@ -17,6 +17,7 @@ from agentplat.store.budgets import SqlBudgets
 from agentplat.store.chains import SqlChains
 from agentplat.store.deliveries import SqlDeliveries
 from agentplat.store.engine import WRITES, open_engine
+from agentplat.store.insights import SqlInsights
 from agentplat.store.migrating import schema_is_current
 from agentplat.store.outbox import SqlOutbox
 from agentplat.store.people import SqlActs, SqlPeople
@@ -85,6 +86,11 @@ class SqlWork(Work):
     @override
     def deliveries(self) -> SqlDeliveries:
         return SqlDeliveries(self._connection)
+
+    @cached_property
+    @override
+    def insights(self) -> SqlInsights:
+        return SqlInsights(self._connection)
 
     @cached_property
     @override

@@ -26,6 +26,7 @@ from agentplat.usecases.list_agents import ListAgents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_spaces import ManageSpaces
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.monitor_runs import MonitorRuns
 from agentplat.usecases.open_run import OpenRun
 from agentplat.usecases.orchestrating import Orchestrating, build_orchestrating
 from agentplat.usecases.pause_agent import PauseAgent
@@ -33,6 +34,7 @@ from agentplat.usecases.preview_version import PreviewVersion
 from agentplat.usecases.propose_orchestration import ProposeOrchestration
 from agentplat.usecases.publish_version import PublishVersion
 from agentplat.usecases.read_artifact import ReadArtifact
+from agentplat.usecases.read_graph import ReadGraph
 from agentplat.usecases.read_report import ReadReport
 from agentplat.usecases.read_runs import ReadRuns
 from agentplat.usecases.resume_delivery import ResumeDelivery
@@ -77,6 +79,7 @@ class UseCases:
     pause_agent: PauseAgent
     resume_delivery: ResumeDelivery
     list_agents: ListAgents
+    read_graph: ReadGraph
     manage_people: ManagePeople
     manage_tokens: ManageTokens
     list_acts: ListActs
@@ -87,6 +90,7 @@ class UseCases:
     show_chain: ShowChain
     open_run: OpenRun
     read_runs: ReadRuns
+    monitor_runs: MonitorRuns
     cancel_run: CancelRun
     verify_trail: VerifyTrail
     drive_externally: DriveExternally
@@ -158,6 +162,7 @@ def build_use_cases(
         pause_agent=PauseAgent(store=store),
         resume_delivery=ResumeDelivery(store=store),
         list_agents=ListAgents(store=store),
+        read_graph=ReadGraph(store=store),
         manage_people=ManagePeople(store=store),
         manage_tokens=ManageTokens(store=store),
         list_acts=ListActs(store=store),
@@ -169,6 +174,7 @@ def build_use_cases(
         open_run=OpenRun(store=store, content=content),
         delegate_ticket=DelegateTicket(store=store, content=content),
         read_runs=ReadRuns(store=store),
+        monitor_runs=MonitorRuns(store=store),
         cancel_run=acting.cancel,
         verify_trail=VerifyTrail(store=store),
         together=build_together(store, content, trees),

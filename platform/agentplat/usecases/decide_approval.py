@@ -54,6 +54,15 @@ class DecideApproval:
             blob = _order(work, approval)
             return self._shown(work, access, approval, run, json.loads(self.content.get(blob)))
 
+    def open_for(self, access: Access, run_id: int) -> Approval | None:
+        """The question that a run waits for, where the caller may answer it. Raises NotFound, StoreUnavailable."""
+        with self.store.reading() as work:
+            run = readable_run(work, access, run_id)
+            if run.waiting_for is not WaitingFor.APPROVAL or not access.may(Role.APPROVER, run.agent.scope):
+                return None
+            last = work.runs.trail(run_id, kinds=[StepKind.APPROVAL_ASKED])[-1].read()
+            return work.approvals.of_call(run_id, last.call) if isinstance(last, ApprovalAsked) else None
+
     def decide(self, access: Access, approval_id: int, digest: str, granted: bool, reason: str | None = None) -> Run:
         """Answer, and let the run go on. digest: over the order that the approver saw. The run as it is then.
 

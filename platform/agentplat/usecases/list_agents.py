@@ -27,10 +27,14 @@ class ListAgents:
 
     store: Store
 
-    def __call__(self, access: Access, after: Ref | None, size: int) -> list[ListedAgent]:
-        """Readable agents, retired ones too, by scope, then name, from behind `after`. Raises StoreUnavailable."""
+    def __call__(self, access: Access, after: Ref | None, size: int, within: str | None = None) -> list[ListedAgent]:
+        """Readable agents, retired ones too, by scope, then name, from behind `after`. within: of this scope and below only.
+
+        Raises StoreUnavailable.
+        """
+        scopes = access.scopes if within is None else access.scopes_in(within)
         with self.store.reading() as work:
-            agents = work.registry.page(access.scopes, after, size)
+            agents = work.registry.page(scopes, after, size)
             return _listed(agents, work.outbox.unsettled([agent.id for agent in agents]))
 
     def one(self, access: Access, ref: Ref) -> tuple[ListedAgent, Version | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from agentplat.domain.diff import LoopChange
 from agentplat.domain.languages import Language
@@ -26,6 +27,11 @@ def warning_lines(shown: ShownReport, language: Language) -> list[str]:
     if shown.state is ReportState.NOT_ANSWERED and shown.delivery is EntryState.SKIPPED:
         return [words.skipped]
     return [unanswered(language)]
+
+
+def body_warning(body: Mapping[str, Any], language: Language) -> list[str]:
+    """What a report warns of, given as JSON values."""
+    return warning(body, language)
 
 
 def shown_text(shown: ShownReport, language: Language) -> str:

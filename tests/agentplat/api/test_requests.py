@@ -233,14 +233,14 @@ def test_a_full_server_says_so_at_once_and_finishes_what_it_accepted(acme: World
     held, release = threading.Event(), threading.Event()
     with api(acme, GatewayLimits(max_bytes=1_024, max_requests=1)) as running:
 
-        @running.app.get("/hold")
+        @running.app.get("/v1/hold")
         def hold() -> str:
             held.set()
             assert release.wait(60)
             return "done"
 
         with ThreadPoolExecutor(1) as pool, running.client() as first, running.client() as second:
-            waiting = pool.submit(first.get, "/hold")
+            waiting = pool.submit(first.get, "/v1/hold")
             assert held.wait(60)
             refusal = second.get("/v1/me")
             assert refusal.headers["retry-after"] == "1"
@@ -256,13 +256,13 @@ def test_a_server_that_is_told_to_stop_finishes_what_it_accepted(acme: World) ->
     held, release = threading.Event(), threading.Event()
     with api(acme) as running, ThreadPoolExecutor(2) as pool, running.client() as client:
 
-        @running.app.get("/hold")
+        @running.app.get("/v1/hold")
         def hold() -> str:
             held.set()
             assert release.wait(60)
             return "done"
 
-        waiting = pool.submit(client.get, "/hold")
+        waiting = pool.submit(client.get, "/v1/hold")
         assert held.wait(60)
         stopping = pool.submit(running.server.stop, 60)
         wait_until(lambda: not running.reached(), "the server takes no new connections")
@@ -282,12 +282,12 @@ def test_a_caller_who_goes_away_half_way_leaves_nothing_behind(served: Api, auth
 
 
 def test_a_fault_of_ours_is_told_by_an_incident_and_nothing_else(served: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    @served.app.get("/fault")
+    @served.app.get("/v1/fault")
     def fault() -> None:
         raise RuntimeError("acme/secret:agent")
 
     with served.client() as client:
-        problem = _problem(client.get("/fault"), 500)
+        problem = _problem(client.get("/v1/fault"), 500)
     assert problem["incident"] in problem["detail"]
     assert "secret" not in json.dumps(problem)
     assert problem["incident"] in capsys.readouterr().out

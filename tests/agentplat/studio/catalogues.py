@@ -1,0 +1,27 @@
+"""Every text of the pages, as Babel finds them in code and templates."""
+
+from __future__ import annotations
+
+import agentplat.studio
+from agentplat.domain.languages import Language
+from agentplat.studio.words import catalogue_file
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po
+
+METHODS = [("**.py", "python"), ("templates/**.html", "jinja2.ext:babel_extract")]
+OPTIONS = {"templates/**.html": {"extensions": "jinja2.ext.do", "trimmed": "false"}}
+KEYWORDS = {"_": None, "gettext": None, "say": None}
+
+
+def source_texts() -> list[str]:
+    """The texts that a translator has to know, in the order they stand."""
+    [folder] = agentplat.studio.__path__
+    found = extract_from_dir(folder, METHODS, OPTIONS, KEYWORDS)
+    return list(dict.fromkeys(str(message) for _, _, message, _, _ in found))
+
+
+def catalogue(language: Language) -> Catalog:
+    """What was translated."""
+    with catalogue_file(language).open("rb") as source:
+        return read_po(source, locale=language.value)

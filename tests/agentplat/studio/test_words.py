@@ -1,0 +1,58 @@
+"""Catalogues, and texts that are shown harmless."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from agentplat.domain.languages import Language
+from agentplat.domain.texts import harmless, set_off
+from agentplat.studio.words import isolated, spoken, visible, words_of
+
+from tests.agentplat.studio.catalogues import catalogue, source_texts
+
+TRANSLATED = [Language.PT, Language.HE]
+
+
+@pytest.mark.promise("U-11")
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_no_catalogue_lacks_a_text_or_keeps_one_that_is_gone(language: Language) -> None:
+    found = catalogue(language)
+    translated = {str(message.id): message for message in found if message.id}
+    assert set(translated) == set(source_texts())
+    assert [text for text, message in translated.items() if not message.string or message.fuzzy] == []
+    assert list(found.obsolete) == []
+
+
+@pytest.mark.promise("U-11")
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_every_translation_says_the_same_values(language: Language) -> None:
+    def named(text: object) -> list[str]:
+        return sorted(re.findall(r"%\((\w+)\)s", str(text)))
+
+    assert [m.id for m in catalogue(language) if m.id and named(m.id) != named(m.string)] == []
+
+
+@pytest.mark.promise("U-11")
+def test_amounts_are_written_as_each_language_does() -> None:
+    assert [words_of(language).number(1_234_567) for language in Language] == ["1,234,567", "1.234.567", "1,234,567"]
+    assert words_of(Language.EN).duration(83_000) == "1 min 23 s"
+    assert words_of(Language.PT).duration(1_500) == "1,5 s"
+    assert words_of(Language.EN).money(1_250_000) == "US$1.25"
+    assert words_of(Language.EN).money(1_234) == "US$0.001234"
+
+
+@pytest.mark.promise("U-10")
+def test_markup_and_what_moves_text_are_harmless() -> None:
+    assert str(isolated("<b>")) == "<bdi>&lt;b&gt;</bdi>"
+    assert str(visible("a\u202eb\x00")) == 'a<span class="control">U+202E</span>b<span class="control">U+0000</span>'
+    assert str(spoken("\u2068<i>\u2069")) == "\u2068&lt;i&gt;\u2069"
+
+
+@pytest.mark.promise("U-10")
+def test_a_text_in_a_sentence_cannot_leave_its_place() -> None:
+    assert harmless("a\u202eb\x1b[31m") == "a\\u202eb\\u001b[31m"
+    assert harmless("\u2068closed\u2069") == "\u2068closed\u2069"
+    assert harmless("\u2069out\u2068") == "\\u2069out\\u2068"
+    assert set_off("שלום", Language.HE) == "\u2068שלום\u2069"
+    assert set_off("name", Language.EN) == "name"
