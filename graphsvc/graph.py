@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from graphsvc.columns import BARE, Columns, Contract, Longs, columns_of
 from graphsvc.domain.answers import Sizes
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, Emit, EntryKind, LogEntry
@@ -19,6 +20,7 @@ from graphsvc.domain.redaction import Reader
 from graphsvc.kernels.nodes import EVENT, UNKNOWN, Nodes
 from graphsvc.kernels.order import Numbers
 from graphsvc.kernels.places import Places
+from graphsvc.kernels.replacing import differences
 from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, SIZE, Answer, Ints, Order, Question, Rows, Table, longer
 from graphsvc.store.port import SnapshotState
 
@@ -28,10 +30,6 @@ _BATCH = 20_000
 _REMEMBERED = 65_536
 _NO_SCOPE = 2**31 - 1
 
-Contract = tuple[str | None, tuple[str, ...]]
-"""What an emitted event says beside its name: the kind of context, and the artifacts that listeners may ask for."""
-
-_BARE: Contract = (None, ())
 _NO_CONTRACTS: dict[int, Contract] = {}
 
 
@@ -40,6 +38,12 @@ class Shared(NamedTuple):
 
     events: tuple[str, ...]
     artifacts: bool
+
+
+def _newest(nodes: Ints) -> Longs:
+    """The place of each node's last appearance, ascending."""
+    last = np.unique(nodes[::-1], return_index=True)[1]
+    return np.sort(nodes.size - 1 - last)
 
 
 def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Contract]:
@@ -94,13 +98,27 @@ class Graph:
 
     def apply(self, entries: Iterable[LogEntry]) -> None:
         """Fold further entries of the log, in revision order."""
-        entries = iter(entries)
-        changed: dict[int, None] = {}
+        entries, changed = iter(entries), []
         while batch := list(islice(entries, _BATCH)):
-            changed.update(dict.fromkeys(self._fold(batch)))
+            current = [entry.number if entry.kind is EntryKind.PUBLISH else 0 for entry in batch]
+            changed.append(self._fold(columns_of(batch), np.array(current, np.int32)))
+            self.revision = batch[-1].revision
+        self._settle(changed)
+
+    def load(self, parts: Iterable[Columns]) -> None:
+        """Fold publications that have the next revisions; one without a number is number 1 of its agent."""
+        changed = []
+        for part in parts:
+            numbered = part._replace(numbers=np.maximum(part.numbers, 1))
+            changed.append(self._fold(numbered, numbered.numbers))
+            self.revision += part.size
+        self._settle(changed)
+
+    def _settle(self, changed: Sequence[Ints]) -> None:
+        """Bring the orders up to the rows, of which these nodes have changed."""
         self._rank_scopes()
         self._places.settle(self._nodes, self._rank)
-        self._numbers.follow(self.rows, list(changed))
+        self._numbers.follow(self.rows, list(dict.fromkeys(chain.from_iterable(nodes.tolist() for nodes in changed))))
 
     def _rank_scopes(self) -> None:
         if len(self._rank) < len(self._scope):
@@ -113,64 +131,35 @@ class Graph:
         """Number the graph anew, as finely as can be. Nobody may read meanwhile."""
         self._numbers.rebuild(self.rows)
 
-    def _fold(self, batch: list[LogEntry]) -> list[int]:
-        """Returns the nodes of the agents that changed."""
+    def _fold(self, columns: Columns, current: Ints) -> Ints:
+        """current: the number that is published then, 0 where an agent retires. Returns the nodes of the agents that changed."""
         known = self._nodes.count
-        scopes = [self._scope_number(entry.agent.scope) for entry in batch]
-        nodes = self._nodes.add(scopes, [entry.agent.name for entry in batch]).tolist()
-        newest = dict(zip(nodes, batch, strict=True))
-        self._current, self._last = (longer(held, self._nodes.agents) for held in (self._current, self._last))
-        declared = [entry.declaration for entry in newest.values()]
-        events = [[emit.event for emit in declaration.emits] for declaration in declared]
-        heard = [declaration.listens for declaration in declared]
-        names = list(chain.from_iterable(chain.from_iterable(zip(events, heard, strict=True))))
-        numbers = self._nodes.add([EVENT] * len(names), names).tolist()
+        scopes = np.array([self._scope_number(scope) for scope in columns.scopes], np.int32)
+        nodes = self._nodes.add_texts(scopes[columns.scope], *columns.names)
+        newest = _newest(nodes)
+        if newest.size < nodes.size:
+            columns, nodes, current = columns.taken(newest), nodes[newest], current[newest]
+        events = self._nodes.add_texts(np.full(columns.events.ends.size, EVENT, np.int32), *columns.events)
         self.rows.add_nodes(self._nodes.count - self.rows.nodes)
-        gone: tuple[list[int], list[int]] = ([], [])
-        come: tuple[list[int], list[int]] = ([], [])
-        at = 0
-        for (node, entry), out, back in zip(newest.items(), events, heard, strict=True):
-            middle, end = at + len(out), at + len(out) + len(back)
-            self._change(node, numbers[at:middle], numbers[middle:end], fresh=node >= known, gone=gone, come=come)
-            self._declare(node, entry, numbers[at:middle])
-            at = end
-        for (sources, targets), present in ((gone, False), (come, True)):
-            self.rows.change(np.array(sources, np.int32), np.array(targets, np.int32), present=present)
-        self.revision = batch[-1].revision
-        return list(newest)
+        self._current, self._last = (longer(held, self._nodes.agents) for held in (self._current, self._last))
+        agents = self._nodes.arrays.agent[nodes]
+        self._current[agents], self._last[agents] = current, columns.numbers
+        changes = differences(self.rows.ahead, self.rows.behind, nodes, nodes >= known, columns.emits, columns.ends, events)
+        for incidences, present in zip(changes, (True, False), strict=True):
+            self.rows.change(*incidences, present=present)
+        self._declare(nodes, columns, events)
+        return nodes
 
-    def _change(
-        self,
-        node: int,
-        emits: list[int],
-        hears: list[int],
-        *,
-        fresh: bool,
-        gone: tuple[list[int], list[int]],
-        come: tuple[list[int], list[int]],
-    ) -> None:
-        """Note which incidences go and which come when the agent declares these events."""
-        old_emits, old_hears = (set(), set()) if fresh else self._row_sets(node)
-        for events, old, outward in ((emits, old_emits, True), (hears, old_hears, False)):
-            new = [event for event in events if event not in old] if old else events
-            lost = list(old.difference(events)) if old else []
-            for listed, noted in ((new, come), (lost, gone)):
-                agents = [node] * len(listed)
-                noted[0].extend(agents if outward else listed)
-                noted[1].extend(listed if outward else agents)
-
-    def _row_sets(self, node: int) -> tuple[set[int], set[int]]:
-        return set(self.rows.ahead.row(node).tolist()), set(self.rows.behind.row(node).tolist())
-
-    def _declare(self, node: int, entry: LogEntry, events: list[int]) -> None:
-        agent = int(self._nodes.arrays.agent[node])
-        self._current[agent] = entry.number if entry.kind is EntryKind.PUBLISH else 0
-        self._last[agent] = entry.number
-        contracts = _contracts(events, entry.declaration)
-        if contracts:
-            self._contracts[node] = contracts
-        else:
+    def _declare(self, nodes: Ints, columns: Columns, events: Ints) -> None:
+        """Note what the agents' events carry beside their names."""
+        for node in nodes.tolist() if self._contracts else ():
             self._contracts.pop(node, None)
+        if not columns.contracts:
+            return
+        places = np.fromiter(columns.contracts, np.int64, len(columns.contracts))
+        emitters = nodes[np.searchsorted(columns.ends, places, side="right")]
+        for node, event, contract in zip(emitters.tolist(), events[places].tolist(), columns.contracts.values(), strict=True):
+            self._contracts.setdefault(node, {})[event] = contract
 
     def _scope_number(self, scope: Scope) -> int:
         number = self._scopes.get(scope)
@@ -219,6 +208,11 @@ class Graph:
         """The agent's node, or UNKNOWN."""
         return int(self._nodes.find([self._scopes.get(agent.scope, _NO_SCOPE)], [agent.name])[0])
 
+    def agents_named(self, name: str) -> list[AgentRef]:
+        """The agents of this name in all scopes, by the scope's text."""
+        nodes = self._nodes.find(range(len(self._scope)), [name] * len(self._scope))
+        return sorted((self._agent(node) for node in nodes.tolist() if node != UNKNOWN), key=lambda agent: agent.scope.text)
+
     def _agent_at(self, node: int) -> AgentRef:
         arrays = self._nodes.arrays
         return AgentRef(self._scope[arrays.scope[arrays.agent[node]]], self._nodes.name(node))
@@ -233,7 +227,7 @@ class Graph:
         if number == 0:
             return None
         contracts = self._contracts.get(node, {})
-        emits = [Emit(self._event(event), *contracts.get(event, _BARE)) for event in self.rows.ahead.row(node).tolist()]
+        emits = [Emit(self._event(event), *contracts.get(event, BARE)) for event in self.rows.ahead.row(node).tolist()]
         listens = sorted(map(self._event, self.rows.behind.row(node).tolist()))
         return AgentVersion(
             self._agent(node), number, Declaration(tuple(sorted(emits, key=lambda emit: emit.event)), tuple(listens))
@@ -335,7 +329,7 @@ class Graph:
         hops, first = {}, 0
         for pair, end in zip(pairs, ends, strict=True):
             contracts = own if pair[0] == question.root else self._contracts.get(pair[0], _NO_CONTRACTS)
-            artifacts = bool(contracts) and all(contracts.get(event, _BARE)[1] for event in events[first:end])
+            artifacts = bool(contracts) and all(contracts.get(event, BARE)[1] for event in events[first:end])
             named = names[first:end] if end == first + 1 else sorted(names[first:end])
             hops[pair] = Shared(tuple(named), artifacts)
             first = end

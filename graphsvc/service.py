@@ -12,6 +12,7 @@ from itertools import islice
 from threading import Lock
 
 from graphsvc.collecting import uncollected
+from graphsvc.columns import Columns, columns_of
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
 from graphsvc.domain.canonical import digest_of
 from graphsvc.domain.errors import (
@@ -299,11 +300,23 @@ def check_files(
 
     Raises UnknownAgent for an agent that the set does not have.
     """
-    graph = Graph()
-    graph.apply(
-        LogEntry(revision, EntryKind.PUBLISH, version.agent, version.number or 1, version.declaration)
-        for revision, version in enumerate(versions, start=1)
+    batches = iter(versions)
+    return check_graph(
+        graph_of(map(columns_of, iter(lambda: list(islice(batches, _FOLD_BATCH)), []))), agents, reader, limits, kernel
     )
+
+
+def graph_of(parts: Iterable[Columns]) -> Graph:
+    """The graph of versions that no log holds, every agent given once."""
+    graph = Graph()
+    graph.load(parts)
+    return graph
+
+
+def check_graph(
+    graph: Graph, agents: Sequence[AgentRef] | None, reader: Reader, limits: Limits, kernel: Kernel
+) -> Iterator[Report]:
+    """Reports on agents of a graph as they are published; see `check_files`."""
     for agent in (graph.agent_at(node) for node, _ in graph.agents()) if agents is None else agents:
         version = graph.published(agent)
         if version is None:

@@ -196,6 +196,11 @@ def _resolve(arrays: Arrays, text: Bytes, ends: Longs, scopes: Ints, add: bool, 
         first = end
 
 
+def _encoded(names: Sequence[str]) -> tuple[Bytes, Longs]:
+    encoded = [name.encode() for name in names]
+    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+
+
 class Nodes:
     """Agents and events by number. Not safe for concurrent use while it grows."""
 
@@ -245,27 +250,29 @@ class Nodes:
 
     def find(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope (EVENT for an event), UNKNOWN where there is none."""
-        return self._resolved(scopes, names, add=False)
+        return self._resolved(np.array(scopes, np.int32), *_encoded(names), add=False)
 
     def add(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope; what is not known yet gets the next numbers in the order given."""
-        return self._resolved(scopes, names, add=True)
+        return self.add_texts(np.array(scopes, np.int32), *_encoded(names))
 
-    def _resolved(self, scopes: Sequence[int], names: Sequence[str], *, add: bool) -> Ints:
-        encoded = [name.encode() for name in names]
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
-        if add:
-            self._make_room(len(encoded), len(encoded) - list(scopes).count(EVENT), text.size)
-        found = np.empty(len(encoded), np.int32)
+    def add_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
+        """The same for names in one array of UTF-8, each of which ends where the next begins."""
         known = self.count
-        buffer = np.empty(max(map(len, encoded), default=0), np.uint8)
-        _resolve(self.arrays, text, ends, np.array(scopes, np.int32), add, buffer, found)
-        beyond_ascii = text.size != sum(map(len, names))
-        for i in range(len(names)) if add and beyond_ascii else ():
-            if scopes[i] == EVENT and found[i] >= known and not names[i].isascii():
-                self._look(found[i], names[i])
-                known = found[i] + 1
+        self._make_room(ends.size, int(np.count_nonzero(scopes != EVENT)), text.size)
+        found = self._resolved(scopes, text, ends, add=True)
+        high = text >= 128
+        if high.any():
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(high)])
+            beyond_ascii = np.diff(before[ends], prepend=0) > 0
+            for node in np.unique(found[beyond_ascii & (scopes == EVENT) & (found >= known)]).tolist():
+                self._look(node, self.name(node))
+        return found
+
+    def _resolved(self, scopes: Ints, text: Bytes, ends: Longs, *, add: bool) -> Ints:
+        found = np.empty(ends.size, np.int32)
+        buffer = np.empty(int(np.diff(ends, prepend=0).max(initial=0)), np.uint8)
+        _resolve(self.arrays, text, ends, scopes, add, buffer, found)
         return found
 
     def _make_room(self, names: int, fresh: int, size: int) -> None:
