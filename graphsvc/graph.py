@@ -247,6 +247,41 @@ class Graph:
             else [0] * len(agents)
         )
 
+    def holds(self, columns: Columns) -> npt.NDArray[np.bool_]:
+        """Whether each of these versions, no agent twice, is published as it stands here; without a number, under whichever."""
+        if not self._nodes.agents:
+            return np.zeros(columns.size, np.bool_)
+        scopes = np.array([self._scopes.get(scope, _NO_SCOPE) for scope in columns.scopes], np.int32)
+        nodes = self._nodes.find_texts(scopes[columns.scope], *columns.names)
+        current = np.where(nodes == UNKNOWN, 0, self._current[self._nodes.arrays.agent[nodes]])
+        held: npt.NDArray[np.bool_] = (current > 0) & ((columns.numbers == 0) | (columns.numbers == current))
+        for table, sizes in (
+            (self.rows.ahead, columns.emits),
+            (self.rows.behind, np.diff(columns.ends, prepend=0) - columns.emits),
+        ):
+            held &= table.heads[nodes, SIZE] == sizes
+        asked = np.flatnonzero(held)
+        held[asked] = self._declares(nodes[asked], columns.taken(asked))
+        return held
+
+    def _declares(self, nodes: Ints, columns: Columns) -> npt.NDArray[np.bool_]:
+        """Whether each of these agents, whose numbers of events are right, declares just this."""
+        events = self._nodes.find_texts(np.full(columns.events.ends.size, EVENT, np.int32), *columns.events)
+        found = np.searchsorted(columns.ends, np.flatnonzero(events == UNKNOWN), side="right")
+        events[events == UNKNOWN] = 0  # of an agent that is told apart by it; no event has this number, which is the first agent's
+        come, _ = differences(
+            self.rows.ahead, self.rows.behind, nodes, np.zeros(nodes.size, np.bool_), columns.emits, columns.ends, events
+        )
+        same: npt.NDArray[np.bool_] = ~(np.isin(nodes, come.sources) | np.isin(nodes, come.targets))
+        same[found] = False
+        stated: dict[int, dict[int, Contract]] = {}
+        for place, contract in columns.contracts.items():
+            stated.setdefault(int(nodes[np.searchsorted(columns.ends, place, side="right")]), {})[int(events[place])] = contract
+        if stated or self._contracts:
+            pairs = ((self._contracts.get(node, _NO_CONTRACTS), stated.get(node, _NO_CONTRACTS)) for node in nodes.tolist())
+            same &= np.fromiter((held == declared for held, declared in pairs), np.bool_, nodes.size)
+        return same
+
     def agents(self) -> list[tuple[int, int]]:
         """The node and the number of every published version, by the agent's name, then scope."""
         arrays = self._nodes.arrays

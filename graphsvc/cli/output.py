@@ -140,27 +140,33 @@ def _one(_: object) -> int:
     return 1
 
 
-def counted(items: Iterable[_T], what: str, *, printed: bool = False, size: Callable[[_T], int] = _one) -> Iterator[_T]:
-    """The same items, with a count on standard error while they pass, where that is a terminal.
+def counted(
+    items: Iterable[_T], what: str, *, printed: bool = False, size: Callable[[_T], int] = _one, total: int | None = None
+) -> Iterator[_T]:
+    """The same items, with a count of those done with on standard error, where that is a terminal.
 
     printed: whether the items go to standard output as they pass; where that is a terminal too, they need no count. size: for how
-    many an item counts.
+    many an item counts. total: what the count comes to, where that is known.
     """
     console = Console(stderr=True)
     if not console.is_terminal or (printed and sys.stdout.isatty()):
         yield from items
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f}"), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}: {task.completed:,.0f}" + (f" of {total:,}" if total else "")),
+        TimeElapsedColumn(),
+    )
     # Not redirected: the library would send what is printed meanwhile to standard error.
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         task = progress.add_task(what, total=None)
         done = told = 0
         for item in items:
+            yield item
             done += size(item)
             if done - told >= _PROGRESS_EVERY:
                 told = done
                 progress.update(task, completed=done)
-            yield item
         progress.update(task, completed=done)
 
 

@@ -250,7 +250,11 @@ class Nodes:
 
     def find(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope (EVENT for an event), UNKNOWN where there is none."""
-        return self._resolved(np.array(scopes, np.int32), *_encoded(names), add=False)
+        return self.find_texts(np.array(scopes, np.int32), *_encoded(names))
+
+    def find_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
+        """The same for names in one array of UTF-8, each of which ends where the next begins."""
+        return self._resolved(scopes, text, ends, add=False)
 
     def add(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope; what is not known yet gets the next numbers in the order given."""
