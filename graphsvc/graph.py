@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, islice, pairwise
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +17,23 @@ from graphsvc.domain.model import AgentVersion, Declaration, Emit, EntryKind, Lo
 from graphsvc.domain.names import AgentRef, Scope
 from graphsvc.domain.notices import look_alike
 from graphsvc.domain.redaction import Reader
+from graphsvc.domain.report import Hop
 from graphsvc.kernels.nodes import EVENT, UNKNOWN, Nodes
 from graphsvc.kernels.order import Numbers
 from graphsvc.kernels.places import Places
 from graphsvc.kernels.replacing import differences
-from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, SIZE, Answer, Ints, Order, Question, Rows, Table, longer
+from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, SIZE, Answer, Ints, Order, Question, Rows, Table, longer, others
 from graphsvc.store.port import SnapshotState
 
 Kernel = Callable[[Question], Answer]
 
 _BATCH = 20_000
-_REMEMBERED = 65_536
+_MOST_REMEMBERED = 65_536
 _NO_SCOPE = 2**31 - 1
 
+Ends = tuple[int, int]
+_T = TypeVar("_T")
 _NO_CONTRACTS: dict[int, Contract] = {}
-
-
-class Shared(NamedTuple):
-    """The events of a hop, sorted, and whether each of them names artifacts that its listeners may ask for."""
-
-    events: tuple[str, ...]
-    artifacts: bool
 
 
 def _newest(nodes: Ints) -> Longs:
@@ -56,18 +52,41 @@ def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Con
 
 
 class Found(NamedTuple):
-    """What a search came to. loops: the numbers of their agents, the one asked about first. agents: each of them by number, None
-    for one that the reader may not read. hops: by the numbers of their two ends. ended: see `kernels.rows`. visits: spent, None
-    where the index proved that there is nothing to find."""
+    """What a search came to. loops: the numbers of their agents, the one asked about first; steps: the two ends of each hop.
+
+    agents: each of them by number, None for one that the reader may not read. hops: by their ends, as whoever reads everything sees
+    them. guarded: the ends of those whose every event names artifacts that listeners may ask for. heard, fed: of each event emitted
+    and of each heard, whether somebody else whom the reader may read hears or emits it. ended: see `kernels.rows`. visits: spent,
+    None where the index proved that there is nothing to find.
+    """
 
     loops: list[tuple[int, ...]]
+    steps: list[list[Ends]]
     agents: dict[int, AgentRef | None]
-    hops: dict[tuple[int, int], Shared]
+    hops: dict[Ends, Hop]
+    guarded: set[Ends]
+    heard: list[bool]
+    fed: list[bool]
     ended: int
     visits: int | None
 
 
-_NO_LOOP = Found([], {}, {}, COMPLETE, None)
+class _Remembered(dict[int, _T]):
+    """What numbers stand for, made when it is asked for first; all of it is forgotten when it has become too much.
+
+    A dictionary, because looking up a hundred numbers of a report in it takes a fraction of what `lru_cache` takes, which keeps an
+    order that nobody needs here.
+    """
+
+    def __init__(self, make: Callable[[int], _T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, number: int) -> _T:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        made = self[number] = self._make(number)
+        return made
 
 
 class Graph:
@@ -91,8 +110,9 @@ class Graph:
         self._contracts: dict[int, dict[int, Contract]] = {}
         self._readable = lru_cache(maxsize=256)(self._readable_scopes)
         # What a number stands for never changes.
-        self._event = lru_cache(maxsize=_REMEMBERED)(self._nodes.name)
-        self._agent = lru_cache(maxsize=_REMEMBERED)(self._agent_at)
+        self._event = _Remembered(self._nodes.name)
+        self._agent = _Remembered(self._agent_at)
+        self._single = _Remembered(self._single_hop)
 
     # Folding
 
@@ -211,11 +231,14 @@ class Graph:
     def agents_named(self, name: str) -> list[AgentRef]:
         """The agents of this name in all scopes, by the scope's text."""
         nodes = self._nodes.find(range(len(self._scope)), [name] * len(self._scope))
-        return sorted((self._agent(node) for node in nodes.tolist() if node != UNKNOWN), key=lambda agent: agent.scope.text)
+        return sorted((self._agent[node] for node in nodes.tolist() if node != UNKNOWN), key=lambda agent: agent.scope.text)
 
     def _agent_at(self, node: int) -> AgentRef:
         arrays = self._nodes.arrays
         return AgentRef(self._scope[arrays.scope[arrays.agent[node]]], self._nodes.name(node))
+
+    def _single_hop(self, event: int) -> Hop:
+        return Hop((self._event[event],))
 
     def published(self, agent: AgentRef) -> AgentVersion | None:
         """The agent's published version, or None."""
@@ -227,10 +250,10 @@ class Graph:
         if number == 0:
             return None
         contracts = self._contracts.get(node, {})
-        emits = [Emit(self._event(event), *contracts.get(event, BARE)) for event in self.rows.ahead.row(node).tolist()]
-        listens = sorted(map(self._event, self.rows.behind.row(node).tolist()))
+        emits = [Emit(self._event[event], *contracts.get(event, BARE)) for event in self.rows.ahead.row(node).tolist()]
+        listens = sorted(map(self._event.__getitem__, self.rows.behind.row(node).tolist()))
         return AgentVersion(
-            self._agent(node), number, Declaration(tuple(sorted(emits, key=lambda emit: emit.event)), tuple(listens))
+            self._agent[node], number, Declaration(tuple(sorted(emits, key=lambda emit: emit.event)), tuple(listens))
         )
 
     def last_number(self, agent: AgentRef) -> int:
@@ -296,7 +319,7 @@ class Graph:
 
     def agent_at(self, node: int) -> AgentRef:
         """The agent of this node."""
-        return self._agent(node)
+        return self._agent[node]
 
     def versions(self) -> list[AgentVersion]:
         """Every published version, by name, then scope."""
@@ -312,13 +335,14 @@ class Graph:
     def question(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits) -> Question:
         """What a kernel is asked: the agent with this declaration, everybody else as published (G-3)."""
         first_free = self._nodes.count
-        node = self._find(agent)
         names = [*(emit.event for emit in declaration.emits), *declaration.listens]
+        scopes = [self._scopes.get(agent.scope, _NO_SCOPE), *[EVENT] * len(names)]
+        node, *found = self._nodes.find(scopes, [agent.name, *names]).tolist()
         # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
         unknown: dict[str, int] = {}
         numbers = [
             unknown.setdefault(name, first_free + 1 + len(unknown)) if event == UNKNOWN else event
-            for name, event in zip(names, self._nodes.find([EVENT] * len(names), names).tolist(), strict=True)
+            for name, event in zip(names, found, strict=True)
         ]
         arrays = self._nodes.arrays
         return Question(
@@ -337,38 +361,58 @@ class Graph:
         The index is asked before the search, and again where the visits were spent without a loop.
         """
         question = self.question(agent, declaration, reader, limits)
-        if self._numbers.closes_nothing(question):
-            return _NO_LOOP
-        answer = kernel(question)
-        if answer.ended == NOT_VERIFIED and self._numbers.leads_nowhere(question):
-            return _NO_LOOP
-        if not answer.loops:
-            return Found([], {}, {}, answer.ended, answer.visits)
-        agents = self._named(set().union(*answer.loops).difference((question.root,)), question.order.readable)
+        loops, ended, visits = self._walked(question, kernel)
+        steps = [list(zip(loop, loop[1:] + loop[:1], strict=True)) for loop in loops]
+        hops, guarded = self._hops(question, declaration, list(set(chain.from_iterable(steps))))
+        agents = self._named(set(chain.from_iterable(loops)), question.order.readable)
         agents[question.root] = agent
-        return Found(answer.loops, agents, self._hops(question, declaration, answer.loops), answer.ended, answer.visits)
+        heard, fed = (
+            self._others(self.rows.ahead, question.emits, question),
+            self._others(self.rows.behind, question.hears, question),
+        )
+        return Found(loops, steps, agents, hops, guarded, heard, fed, ended, visits)
+
+    def _walked(self, question: Question, kernel: Kernel) -> tuple[list[tuple[int, ...]], int, int | None]:
+        if not self._numbers.closes_nothing(question):
+            answer = kernel(question)
+            if answer.ended != NOT_VERIFIED or not self._numbers.leads_nowhere(question):
+                return answer
+        return [], COMPLETE, None
+
+    def _others(self, table: Table, events: Sequence[int], question: Question) -> list[bool]:
+        """Whether each event has a readable agent other than the root in its row."""
+        order = question.order
+        return others(
+            table, self.rows.nodes, np.array(events, np.int32), question.root, order.agent, order.scope, order.readable
+        ).tolist()
 
     def _named(self, nodes: set[int], readable: npt.NDArray[np.bool_]) -> dict[int, AgentRef | None]:
-        listed = list(nodes)
+        listed = [node for node in nodes if node < self.rows.nodes]  # a root that the graph does not have is named by its asker
         if readable.all():
-            return dict(zip(listed, map(self._agent, listed), strict=True))
+            return dict(zip(listed, map(self._agent.__getitem__, listed), strict=True))
         arrays = self._nodes.arrays
-        seen = readable[arrays.scope[arrays.agent[listed]]].tolist()
-        return {node: self._agent(node) if may else None for node, may in zip(listed, seen, strict=True)}
+        seen = readable[arrays.scope[arrays.agent[listed]]].tolist() if listed else []
+        return {node: self._agent[node] if may else None for node, may in zip(listed, seen, strict=True)}
 
-    def _hops(self, question: Question, declaration: Declaration, loops: list[tuple[int, ...]]) -> dict[tuple[int, int], Shared]:
-        pairs = list(set(chain.from_iterable(pairwise((*loop, loop[0])) for loop in loops)))
+    def _hops(self, question: Question, declaration: Declaration, pairs: list[Ends]) -> tuple[dict[Ends, Hop], set[Ends]]:
+        if not pairs:
+            return {}, set()
         events, ends = self.rows.shared(question.root, question.emits, question.hears, pairs)
-        names = list(map(self._event, events))
         own = _contracts(question.emits, declaration)
-        hops, first = {}, 0
-        for pair, end in zip(pairs, ends, strict=True):
-            contracts = own if pair[0] == question.root else self._contracts.get(pair[0], _NO_CONTRACTS)
-            artifacts = bool(contracts) and all(contracts.get(event, BARE)[1] for event in events[first:end])
-            named = names[first:end] if end == first + 1 else sorted(names[first:end])
-            hops[pair] = Shared(tuple(named), artifacts)
-            first = end
-        return hops
+        guarded = set(self._guarded(pairs, events, ends, question.root, own)) if own or self._contracts else set()
+        if len(events) == len(pairs):  # one for each, which is the usual case
+            return dict(zip(pairs, map(self._single.__getitem__, events), strict=True)), guarded
+        names = list(map(self._event.__getitem__, events))
+        firsts = (0, *ends)
+        return {pair: Hop(tuple(sorted(names[first:end]))) for pair, first, end in zip(pairs, firsts, ends, strict=False)}, guarded
+
+    def _guarded(
+        self, pairs: list[Ends], events: list[int], ends: list[int], root: int, own: dict[int, Contract]
+    ) -> Iterator[Ends]:
+        for pair, first, end in zip(pairs, (0, *ends), ends, strict=False):
+            contracts = own if pair[0] == root else self._contracts.get(pair[0])
+            if contracts and all(contracts.get(event, BARE)[1] for event in events[first:end]):
+                yield pair
 
     def emitters(self, event: str, reader: Reader) -> Iterator[AgentRef]:
         """Published agents that emit this event and that the reader may read."""
@@ -384,7 +428,7 @@ class Graph:
             return
         row, arrays = table.row(node), self._nodes.arrays
         for agent in row[self._readable(reader)[arrays.scope[arrays.agent[row]]]]:
-            yield self._agent(int(agent))
+            yield self._agent[int(agent)]
 
     def alike(self, event: str) -> list[str]:
         """Other events with a name like this one, in name order, whoever may know of them."""

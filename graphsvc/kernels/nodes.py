@@ -275,7 +275,8 @@ class Nodes:
 
     def _resolved(self, scopes: Ints, text: Bytes, ends: Longs, *, add: bool) -> Ints:
         found = np.empty(ends.size, np.int32)
-        buffer = np.empty(int(np.diff(ends, prepend=0).max(initial=0)), np.uint8)
+        # For looks, which only new names need.
+        buffer = np.empty(int(np.diff(ends, prepend=0).max(initial=0)) if add else 0, np.uint8)
         _resolve(self.arrays, text, ends, scopes, add, buffer, found)
         return found
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsvc.columns import columns_of
+from graphsvc.domain.answers import Imported
 from graphsvc.domain.errors import StaleVersion, VersionConflict
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, declare
@@ -13,6 +17,7 @@ from graphsvc.domain.redaction import EVERYTHING
 from graphsvc.service import GraphService
 from graphsvc.store.memory import MemoryStore
 
+_T = TypeVar("_T")
 NAMES = ["*:a", "acme:a", "acme/x:b", "acme:é"]
 EVENTS = st.lists(st.sampled_from(["e", "f", "ק"]), max_size=3, unique=True)
 EMITS = st.lists(
@@ -36,20 +41,20 @@ def catalogues(draw: st.DrawFn) -> list[AgentVersion]:
     ]
 
 
+def outcome(load: Callable[[_T], Imported], catalogue: _T) -> Imported | str:
+    try:
+        return load(catalogue)
+    except (StaleVersion, VersionConflict) as error:
+        return str(error)
+
+
 @pytest.mark.promise("G-20", "G-22")
 @given(st.lists(catalogues(), max_size=4), st.sampled_from([None, *NAMES]))
 def test_columns_are_imported_as_their_versions_are(steps, retired):
     one, other = service(), service()
     for step, catalogue in enumerate(steps):
-        outcomes = []
-        for each, load in (
-            (one, lambda: one.import_versions(catalogue)),
-            (other, lambda: other.import_columns(columns_of(catalogue))),
-        ):
-            try:
-                outcomes.append(load())
-            except (StaleVersion, VersionConflict) as error:
-                outcomes.append(str(error))
+        outcomes = [outcome(one.import_versions, catalogue), outcome(other.import_columns, columns_of(catalogue))]
+        for each in (one, other):
             if step == 1 and retired and any(version.agent == parse_agent(retired) for version in each.export(EVERYTHING)[1]):
                 each.retire(parse_agent(retired))
         assert outcomes[0] == outcomes[1]

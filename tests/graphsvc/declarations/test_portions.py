@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from tests.graphsvc.declarations.worlds import versions
 def test_portions_are_the_same_versions_cut_alike_however_they_come(catalogue, most, most_events, cuts):
     whole = columns_of(catalogue)
     ends = sorted({0, len(catalogue), *(cut for cut in cuts if cut < len(catalogue))})
-    parts = [whole.taken(np.arange(first, end)) for first, end in zip(ends, ends[1:], strict=False)]
+    parts = [whole.taken(np.arange(first, end)) for first, end in pairwise(ends)]
     found = [portion.versions() for portion in portions(parts, most, most_events)]
     assert [version for portion in found for version in portion] == catalogue
     assert found == [portion.versions() for portion in portions([whole], most, most_events)]
