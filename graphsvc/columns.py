@@ -125,8 +125,16 @@ class Columns(NamedTuple):
             carry = np.isin(places, np.fromiter(self.contracts, np.int64, len(self.contracts)))
             contracts = {at: self.contracts[int(places[at])] for at in np.flatnonzero(carry).tolist()}
         names, events = self.names.taken(order), self.events.taken(places)
+        used, scope = np.unique(self.scope[order], return_inverse=True)
         return Columns(
-            self.scopes, self.scope[order], names, self.numbers[order], self.emits[order], np.cumsum(sizes), events, contracts
+            [self.scopes[number] for number in used.tolist()],
+            scope.astype(np.int32),
+            names,
+            self.numbers[order],
+            self.emits[order],
+            np.cumsum(sizes),
+            events,
+            contracts,
         )
 
 

@@ -11,6 +11,7 @@ import typer
 from graphsvc.cli.connection import Flags, Server, StoreUrl, Target, Tls, TlsCa, TlsCertificate, TlsKey, TokenFile
 from graphsvc.cli.context import composition
 from graphsvc.cli.output import FILES, Answered, Format, counted, say, show
+from graphsvc.collecting import uncollected
 from graphsvc.columns import Columns
 from graphsvc.declarations.bulk import read_columns
 from graphsvc.declarations.files import STANDARD_INPUT
@@ -63,7 +64,7 @@ def register(app: typer.Typer) -> None:
         if dry_run:
             show({"checked": checked}, f"{checked} agents are well formed; nothing was stored", format)
             return
-        with flags.target(composition(ctx), create=True) as target:
+        with uncollected(), flags.target(composition(ctx), create=True) as target:
             done = _store(target, portions(held or read_columns(files), at_once), checked)
         answer = {"revision": done.revision, "created": done.created, "unchanged": done.unchanged}
         show(

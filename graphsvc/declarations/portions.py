@@ -17,13 +17,21 @@ def portions(parts: Iterable[Columns], most: int, most_events: int = MOST_EVENTS
 
     The same versions are cut alike, however they come in parts. There is a portion, an empty one, where there are no versions.
     """
-    waiting = columns_of([])
+    waiting: list[Columns] = []
     for part in parts:
-        waiting = joined([waiting, part])
-        while (cut := _cut(waiting, most, most_events)) < waiting.size:
-            yield waiting.taken(_range(0, cut))
-            waiting = waiting.taken(_range(cut, waiting.size))
-    yield waiting
+        waiting.append(part)
+        while _full(waiting, most, most_events):
+            whole = joined(waiting)
+            cut = _cut(whole, most, most_events)
+            yield whole.taken(_range(0, cut))
+            waiting = [whole.taken(_range(cut, whole.size))]
+    yield joined(waiting) if waiting else columns_of([])
+
+
+def _full(waiting: list[Columns], most: int, most_events: int) -> bool:
+    """Whether there is more than one portion of it."""
+    size, events = sum(part.size for part in waiting), sum(part.events.ends.size for part in waiting)
+    return size > most or (events > most_events and size > 1)
 
 
 def _range(first: int, end: int) -> Longs:

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from graphsvc.kernels.rows import Ints, Longs, capacity, longer
+from graphsvc.kernels.rows import Ints, Longs, longer
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
@@ -296,7 +296,8 @@ class Nodes:
         sizes = len(held.slots), len(held.look_slots)
         needed = [(count + count // 3) for count in (nodes + names, nodes - agents + names - fresh)]
         if needed[0] > sizes[0] or needed[1] > sizes[1]:
-            slots, look_slots = (np.full(capacity(*pair), UNKNOWN, np.int32) for pair in zip(sizes, needed, strict=True))
+            # Both at once, and by half, as each name is hashed anew.
+            slots, look_slots = (np.full(max(256, count + count // 2), UNKNOWN, np.int32) for count in needed)
             _refill(self.arrays, slots, look_slots)
             self.arrays = self.arrays._replace(slots=slots, look_slots=look_slots)
 
