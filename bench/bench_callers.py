@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from bench_rpc import ECHO, measure, serve
 from google.protobuf.empty_pb2 import Empty
 from measuring import machine, tell
 
+from graphsvc.columns import columns_of
 from graphsvc.declarations.generator import Shape, generate
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion
@@ -53,7 +54,8 @@ def filled(folder: Path, agents: int) -> None:
     """Make the catalogue."""
     service = opened(folder)
     versions = generate(Shape.TENANT, agents, 1).versions()
-    service.import_versions(versions)
+    while batch := list(islice(versions, 50_000)):
+        service.import_columns(columns_of(batch))
     service.state(FileSnapshot(folder / "snapshot").save)
     service.close()
 

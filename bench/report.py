@@ -31,7 +31,7 @@ def newest(kind: str) -> Figures | None:
 def table(head: list[str], rows: list[list[str]]) -> str:
     """A table; all columns but the first to the right."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def time_of(microseconds: float) -> str:
@@ -65,7 +65,7 @@ def saved(figure: Any, name: str) -> str:
 
 def _cell(peer: Figures) -> str:
     if not peer["finished"]:
-        return peer["told"]
+        return str(peer["told"])
     part = "" if peer["finished"] == peer["asked"] else f" ({peer['finished']} of {peer['asked']}, {peer['told']})"
     return f"{time_of(peer['median_us'])}, {peer['ratio_median']:,.1f}×{part}"
 
@@ -109,9 +109,9 @@ def peers_section(figures: Figures) -> str:
 {where(figures)} Peers: {"; ".join(names)}.
 
 Every peer is a process of its own with {figures["limit_s"]:g} s for loading the graph and answering all questions. Its time is
-that of the search alone, without splitting the agent into where loops begin and end; ours is the whole check with its report: names,
-events of each hop, notices. Behind each time stands how many times ours it is, as the median over single questions. Where a peer
-answered, the lengths of its loops were compared with ours and were the same.
+that of the search alone, without splitting the agent into where loops begin and end; ours is the whole check with its report:
+names, events of each hop, notices. Behind each time stands how many times ours it is, as the median over single questions. Where a
+peer answered, the lengths of its loops were compared with ours and were the same.
 
 {table(["graph", "agents", "incidences", "pairs", "ours", "visits", *PEERS], rows)}
 
@@ -159,8 +159,8 @@ def growth_section(figures: Figures) -> str:
 {where(figures)}
 
 A tenant's catalogue (`graphsvc generate --shape tenant`), loaded from Parquet in columns; the index is made when it is asked for
-first. Peak memory is that of the whole process, reading included. Checks and publications with their report, in process: versions as
-they are, with a trigger that comes later, and with one that closes a loop, a third each, by seed.
+first. Peak memory is that of the whole process, reading included. Checks and publications with their report, in process: versions
+as they are, with a trigger that comes later, and with one that closes a loop, a third each, by seed.
 
 {table(head, rows)}
 
@@ -201,9 +201,9 @@ def callers_section(figures: Figures) -> str:
 
 {where(figures)}
 
-A tenant's catalogue of {figures["agents"]:,} agents in SQLite; the server is a process of its own, the callers are threads of another,
-and both share the cores. One call after the other, in turn: an empty echo behind the same interceptors, a check over gRPC, the same
-check in process with its digest; the last column is what gRPC adds to the check, in echoes.
+A tenant's catalogue of {figures["agents"]:,} agents in SQLite; the server is a process of its own, the callers are threads of
+another, and both share the cores. One call after the other, in turn: an empty echo behind the same interceptors, a check over gRPC,
+the same check in process with its digest; the last column is what gRPC adds to the check, in echoes.
 
 {table(["check", "rounds", "echo", "over gRPC", "in process", "added / echo"], added)}
 
@@ -220,9 +220,9 @@ The same within one process, where Python's threads share one lock:
 SECTIONS = {"peers": peers_section, "growth": growth_section, "callers": callers_section}
 HEAD = """# Benchmarks
 
-Made by `make bench` from the newest files of `bench/results`, which hold every figure. A run takes about an hour; its parts can be run
-alone (`bench/bench_peers.py`, `bench/bench_growth.py`, `bench/bench_callers.py`), and `--help` says how to make them smaller. Ratios
-were measured in one run and are what to look at: absolute times depend on the machine and on what else it did.
+Made by `make bench` from the newest files of `bench/results`, which hold every figure. A run takes about an hour; its parts can be
+run alone (`bench/bench_peers.py`, `bench/bench_growth.py`, `bench/bench_callers.py`), and `--help` says how to make them smaller.
+Ratios were measured in one run and are what to look at: absolute times depend on the machine and on what else it did.
 
 """
 
