@@ -114,8 +114,7 @@ class Fold:
         known = self._nodes.count
         scopes = np.array([self._scope_number(scope) for scope in columns.scopes], np.int32)
         nodes = self._nodes.add_texts(scopes[columns.scope], *columns.names)
-        newest = _newest(nodes)
-        if newest.size < nodes.size:
+        if nodes.size > 1 and (newest := _newest(nodes)).size < nodes.size:
             columns, nodes, current = columns.taken(newest), nodes[newest], current[newest]
         events = self._nodes.add_texts(np.full(columns.events.ends.size, EVENT, np.int32), *columns.events)
         self.rows.add_nodes(self._nodes.count - self.rows.nodes)

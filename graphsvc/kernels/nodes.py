@@ -151,7 +151,7 @@ def _alike(arrays: Arrays, hashed: int, found: Ints) -> int:
 def _resolve(arrays: Arrays, text: Bytes, ends: Longs, scopes: Ints, add: bool, buffer: Bytes, found: Ints) -> None:
     """Fill `found` with the nodes of these names; new ones get the next numbers, or UNKNOWN where nothing is to be added.
 
-    buffer: as long as the longest name, and not read.
+    buffer: as long as the longest new name at least, and not read.
     """
     held, start, slots, look, look_slots, agent, scope, node, counts, key = arrays
     first = 0
@@ -275,8 +275,7 @@ class Nodes:
 
     def _resolved(self, scopes: Ints, text: Bytes, ends: Longs, *, add: bool) -> Ints:
         found = np.empty(ends.size, np.int32)
-        # For looks, which only new names need.
-        buffer = np.empty(int(np.diff(ends, prepend=0).max(initial=0)) if add else 0, np.uint8)
+        buffer = np.empty(text.size if add else 0, np.uint8)  # for looks, which only new names need
         _resolve(self.arrays, text, ends, scopes, add, buffer, found)
         return found
 

@@ -38,6 +38,16 @@ def _ordered(values: Ints) -> Ints:
 
 
 @numba.njit(cache=True, nogil=True)
+def _held(ahead: Table, behind: Table, nodes: Ints, fresh: npt.NDArray[np.bool_]) -> int:
+    """How many incidences those agents have that declared something before."""
+    count = 0
+    for i in range(nodes.size):
+        if not fresh[i]:
+            count += ahead.heads[nodes[i], SIZE] + behind.heads[nodes[i], SIZE]
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
 def _differences(
     ahead: Table,
     behind: Table,
@@ -84,8 +94,6 @@ def differences(
 
     fresh: those that declared nothing before. emits, ends: as in `graphsvc.columns.Columns`.
     """
-    known = nodes[~fresh]
-    most = int(ahead.heads[known, SIZE].sum() + behind.heads[known, SIZE].sum())
-    come, gone = np.empty((2, events.size), np.int32), np.empty((2, most), np.int32)
+    come, gone = np.empty((2, events.size), np.int32), np.empty((2, _held(ahead, behind, nodes, fresh)), np.int32)
     coming, going = _differences(ahead, behind, nodes, fresh, emits, ends, events, come, gone)
     return Incidences(*come[:, :coming]), Incidences(*gone[:, :going])
