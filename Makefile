@@ -37,7 +37,7 @@ check: setup ## Run the linters, the type checker, the import rules and the fres
 pytest: $(COMPILED)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
-$(COMPILED): $(STAMP) $(wildcard graphsvc/kernels/*.py) graphsvc/audit/shortest.py
+$(COMPILED): $(STAMP) $(wildcard graphsvc/kernels/*.py) graphsvc/audit/shortest.py graphsvc/audit/bounds.py
 	@echo "Compiling the kernels (half a minute) ..."
 	@$(BIN)/python -m tests.compile_kernels
 	@touch $(COMPILED)
