@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from agentplat.domain.access import Person
-from agentplat.domain.pipeline_templates import Template
-from agentplat.domain.registry import Agent
-
 
 class ProposalState(StrEnum):
     """Where a proposal stands. Only a person decides."""
@@ -114,17 +110,3 @@ def ending(states: Mapping[str, StepState]) -> PipelineState | None:
     if found & UNDER_WAY:
         return None
     return PipelineState.FINISHED if found == {StepState.FINISHED} else PipelineState.FAILED
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPipeline:
-    """What an approved proposal becomes. project: its name. team: the agents by role."""
-
-    proposal_id: int
-    workspace_id: int
-    space_id: int
-    project: str
-    team: Mapping[str, Agent]
-    template: Template
-    on_behalf_of: Person
-    source_run_id: int | None

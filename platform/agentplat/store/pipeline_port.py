@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from agentplat.domain.access import Person
-from agentplat.domain.pipelines import NewPipeline, Pipeline, PipelineState, PipelineStep, StepState
+from agentplat.domain.pipeline_templates import NewPipeline
+from agentplat.domain.pipelines import Pipeline, PipelineState, PipelineStep, StepState
 from agentplat.domain.proposals import KeptProposal, Proposal, ProposalRevision
 from agentplat.domain.registry import Agent
 from agentplat.domain.tickets import Author

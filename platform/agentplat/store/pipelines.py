@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 from typing_extensions import override
 
-from agentplat.domain.pipelines import NewPipeline, Pipeline, PipelineState, PipelineStep, StepState
+from agentplat.domain.pipeline_templates import NewPipeline
+from agentplat.domain.pipelines import Pipeline, PipelineState, PipelineStep, StepState
 from agentplat.domain.registry import Agent
 from agentplat.domain.runs import ENDED
 from agentplat.store import work_schema as schema

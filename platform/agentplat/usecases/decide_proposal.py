@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from agentplat.domain.access import Access, Person
 from agentplat.domain.budgets import pipeline_holder
 from agentplat.domain.errors import Conflict, Unauthenticated
-from agentplat.domain.pipeline_templates import template_of
-from agentplat.domain.pipelines import NewPipeline, Pipeline, ProposalState
+from agentplat.domain.pipeline_templates import NewPipeline, template_of
+from agentplat.domain.pipelines import Pipeline, ProposalState
 from agentplat.domain.proposal_reading import read_proposal
 from agentplat.domain.proposals import KeptProposal, Proposal, newest_run, project_name
 from agentplat.domain.registry import Agent, Content
