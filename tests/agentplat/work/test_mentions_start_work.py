@@ -22,6 +22,7 @@ from tests.agentplat.run_records import execute
 from tests.agentplat.tool_records import Noting, spec
 from tests.agentplat.work_records import PLATFORM, Office
 
+PLATFORM_STAYS = "data of the area acme/platform stays in it, its company and the installation"
 ALICE, BOB = "acme/platform:alice", "acme/platform:bob"
 
 
@@ -272,8 +273,7 @@ def test_the_barrier_refuses_a_mention_too(office: Office) -> None:
     run, result = office.call(office.handed(ana, space, "@alice go"), "post_message", text="@clerk here it is")
     assert office.told(result)["started"] == []
     assert _refusals(office, space) == [
-        "clerk was not started: area:acme/platform may not go to acme/finance:"
-        " data of the area acme/platform stays in it, its company and the installation."
+        f"clerk was not started: area:acme/platform may not go to acme/finance: {PLATFORM_STAYS}.",
     ]
     office.finish(run)
     # What it said may not come to the other area by reading either.
