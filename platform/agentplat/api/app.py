@@ -25,8 +25,8 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry) 
     app.include_router(runs.router)
     app.include_router(external.router)
     app.include_router(dispatch.router)
-    for together in (workspaces, tickets, spaces):
-        app.include_router(together.router)
+    for router in (workspaces.router, workspaces.about_me, tickets.router, spaces.router):
+        app.include_router(router)
     _add_open_routes(app)
     app.add_middleware(Gateway, limits=limits, telemetry=telemetry)
     return app

@@ -15,7 +15,7 @@ from agentplat.domain.spaces import Space
 from agentplat.domain.tickets import Involved, Party, Status, Ticket, TicketChange, TicketComment
 from agentplat.domain.times import iso
 from agentplat.domain.workspaces import Repository, Workspace
-from agentplat.usecases.converse import Completion, ShownMention, ShownMessage
+from agentplat.usecases.converse import Completion, Notice, ShownMention, ShownMessage
 from agentplat.usecases.manage_spaces import Participant, ShownSpace
 from agentplat.usecases.manage_tickets import Delegated
 from agentplat.usecases.manage_workspaces import ShownWorkspace
@@ -294,6 +294,24 @@ class MessagesOut(Wire):
 
     messages: list[MessageOut]
     next: int
+
+
+class NoticeOut(MessageOut):
+    """A message that mentions the caller, with where it was said."""
+
+    workspace: int
+    space: int
+
+    @classmethod
+    def telling(cls, notice: Notice) -> Self:
+        """The notice on the wire."""
+        return cls(workspace=notice.workspace_id, space=notice.space_id, **dict(MessageOut.of(notice.message)))
+
+
+class NoticesOut(Wire):
+    """Messages that mention the caller, newest first."""
+
+    messages: list[NoticeOut]
 
 
 class TicketDetailsOut(TicketOut):
