@@ -146,6 +146,8 @@ def test_the_table_has_every_route(served: Api) -> None:
     openapi = served.app.openapi()
     described = {(method.upper(), where) for where, methods in openapi["paths"].items() for method in methods}
     governing = test_governing.ROUTES.keys() | test_governing.LISTS
+    # Routes of workspaces are asked about with all others in test_every_route, which finds them by itself.
+    described = {route for route in described if not route[1].startswith(("/v1/workspaces", "/v1/me/mentions"))}
     assert described == NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | INSTALLATION | OPEN | governing
 
 
