@@ -53,8 +53,8 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry, 
     app.include_router(external.router)
     app.include_router(external.mcp_router)
     app.include_router(dispatch.router)
-    for together in (workspaces, tickets, spaces, delegation, orchestration):
-        app.include_router(together.router)
+    for router in (workspaces.router, workspaces.about_me, tickets.router, spaces.router, delegation.router, orchestration.router):
+        app.include_router(router)
     _add_open_routes(app)
     if pages is not None:
         app.add_middleware(Beside, pages=pages)

@@ -9,12 +9,8 @@ from fastapi import APIRouter, Path
 
 from agentplat.api.agents import PageSize
 from agentplat.api.callers import Caller, NamedRef, Served
-from agentplat.api.together_models import (
+from agentplat.api.space_models import (
     AutonomyIn,
-    ChangedOut,
-    MessageIn,
-    MessageOut,
-    MessagesOut,
     ModeIn,
     RemovedOut,
     ReviewIn,
@@ -23,6 +19,7 @@ from agentplat.api.together_models import (
     SpaceOut,
     SpacesOut,
 )
+from agentplat.api.together_models import ChangedOut, MessageIn, MessageOut, MessagesOut
 from agentplat.api.workspaces import MOST_ID, After, WorkspaceId
 
 router = APIRouter(prefix="/v1/workspaces/{workspace}", tags=["spaces"])

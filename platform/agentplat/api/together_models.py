@@ -1,4 +1,4 @@
-"""Workspaces, tickets, spaces and messages on the wire. A name that its reader may not know is null."""
+"""Workspaces, tickets and messages on the wire. A name that its reader may not know is null."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from pydantic import Field
 
 from agentplat.api.models import Wire
 from agentplat.domain.access import Access
-from agentplat.domain.autonomy import Autonomy
-from agentplat.domain.modes import Mode
 from agentplat.domain.runs import Run
-from agentplat.domain.spaces import Space
 from agentplat.domain.tickets import Involved, Party, Status, Ticket, TicketChange, TicketComment
 from agentplat.domain.times import iso
 from agentplat.domain.workspaces import Repository, Workspace
-from agentplat.usecases.converse import Completion, ShownMention, ShownMessage
-from agentplat.usecases.manage_spaces import Participant, ShownSpace
+from agentplat.usecases.converse import Completion, Notice, ShownMention, ShownMessage
 from agentplat.usecases.manage_tickets import Delegated
 from agentplat.usecases.manage_workspaces import ShownWorkspace
 
@@ -296,6 +292,24 @@ class MessagesOut(Wire):
     next: int
 
 
+class NoticeOut(MessageOut):
+    """A message that mentions the caller, with where it was said."""
+
+    workspace: int
+    space: int
+
+    @classmethod
+    def telling(cls, notice: Notice) -> Self:
+        """The notice on the wire."""
+        return cls(workspace=notice.workspace_id, space=notice.space_id, **dict(MessageOut.of(notice.message)))
+
+
+class NoticesOut(Wire):
+    """Messages that mention the caller, newest first."""
+
+    messages: list[NoticeOut]
+
+
 class TicketDetailsOut(TicketOut):
     """A ticket with all that belongs to it."""
 
@@ -307,101 +321,6 @@ class TicketDetailsOut(TicketOut):
     children: list[DelegatedOut]
     runs: list[PlaceRunOut]
     messages: list[MessageOut]
-
-
-class SpaceIn(Wire):
-    """A space to create. mode: chat, plan or orchestrate."""
-
-    name: str
-    mode: Mode = Mode.CHAT
-
-
-class ReviewIn(Wire):
-    """A space to create in which a pull request is reviewed. pull_request: how people refer to it."""
-
-    pull_request: str
-
-
-class ModeIn(Wire):
-    """The mode from the next message on."""
-
-    mode: Mode
-
-
-class AutonomyIn(Wire):
-    """How far an agent acts by itself in the space."""
-
-    level: Autonomy
-
-
-class SpaceOut(Wire):
-    """A space. mode: that of what the next message opens."""
-
-    id: int
-    name: str
-    mode: str
-    created_at: str
-
-    @classmethod
-    def of(cls, space: Space) -> Self:
-        """The space on the wire."""
-        return cls(id=space.id, name=space.name, mode=space.mode.value, created_at=iso(space.created_at))
-
-
-class SpacesOut(Wire):
-    """A page of spaces by id. next: what to give as `after` for the next page, null on the last."""
-
-    spaces: list[SpaceOut]
-    next: int | None
-
-
-class ParticipantOut(Wire):
-    """An agent that takes part."""
-
-    agent: str
-    autonomy: str
-
-    @classmethod
-    def of(cls, participant: Participant) -> Self:
-        """The participant on the wire."""
-        return cls(agent=participant.agent.ref.text, autonomy=participant.autonomy.value)
-
-
-class TreeOut(Wire):
-    """A work tree of a space, on its host."""
-
-    repository: str
-    host: str
-    path: str
-    branch: str
-
-
-class SpaceDetailsOut(SpaceOut):
-    """A space with who takes part, the newest runs that work in it, and its work trees."""
-
-    participants: list[ParticipantOut]
-    runs: list[PlaceRunOut]
-    work_trees: list[TreeOut]
-
-    @classmethod
-    def shown(cls, shown: ShownSpace, access: Access) -> Self:
-        """The space on the wire."""
-        return cls(
-            participants=[ParticipantOut.of(participant) for participant in shown.participants],
-            runs=[PlaceRunOut.of(run, access) for run in shown.runs],
-            work_trees=[
-                TreeOut(repository=tree.repository.name, host=tree.repository.host, path=tree.path, branch=tree.branch)
-                for tree in shown.trees
-            ],
-            **dict(SpaceOut.of(shown.space)),
-        )
-
-
-class RemovedOut(Wire):
-    """A space that was removed. branches: those that stay, as they have commits that are nowhere else."""
-
-    space: int
-    branches: list[str]
 
 
 class ChangedOut(Wire):

@@ -12,6 +12,8 @@ from agentplat.api.callers import Caller, Served
 from agentplat.api.together_models import (
     CompletionOut,
     CompletionsOut,
+    NoticeOut,
+    NoticesOut,
     RepositoryIn,
     RepositoryOut,
     WorkspaceDetailsOut,
@@ -22,6 +24,8 @@ from agentplat.api.together_models import (
 from agentplat.usecases.names import check_scope
 
 router = APIRouter(prefix="/v1/workspaces", tags=["workspaces"])
+
+about_me = APIRouter(prefix="/v1/me", tags=["workspaces"])
 
 MOST_ID = 2**63 - 1
 WorkspaceId = Annotated[int, Path(ge=1, le=MOST_ID)]
@@ -65,3 +69,12 @@ def complete(
     """What may follow @ or # in a message."""
     found = served.use_cases.together.converse.complete(access, workspace, text)
     return CompletionsOut(completions=[CompletionOut.of(completion) for completion in found])
+
+
+@about_me.get("/mentions")
+def list_mentions(
+    served: Served, access: Caller, before: Annotated[int | None, Query(ge=1, le=MOST_ID)] = None, page_size: PageSize = 100
+) -> NoticesOut:
+    """What was said that mentions the caller, newest first."""
+    found = served.use_cases.together.converse.notified(access, before, page_size)
+    return NoticesOut(messages=[NoticeOut.telling(notice) for notice in found])

@@ -58,6 +58,15 @@ class ShownMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A message that mentions its reader, and where it was said."""
+
+    workspace_id: int
+    space_id: int
+    message: ShownMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """What the composer may put in. insert: the text, which means this and nothing else."""
 
@@ -99,6 +108,20 @@ class Converse:
         with self.store.reading() as work:
             space = space_in(work, readable_workspace(work, access, workspace_id), space_id)
             return shown_messages(work, access, work.spaces.messages(space.id, after, size))
+
+    def notified(self, access: Access, before: int | None, size: int) -> list[Notice]:
+        """Messages that mention the caller with an id under `before`, newest first, from spaces that they may read now."""
+        by = person_of(access)
+        with self.store.reading() as work:
+            found = []
+            for message in work.spaces.mentions_of(by.id, before, size):
+                space = work.spaces.find(message.space_id)
+                workspace = None if space is None else work.workspaces.find(space.workspace_id)
+                if space is None or workspace is None or space.removed_at is not None or not access.may_read(workspace.scope):
+                    continue
+                [shown] = shown_messages(work, access, [message])
+                found.append(Notice(workspace_id=workspace.id, space_id=space.id, message=shown))
+            return found
 
     def complete(self, access: Access, workspace_id: int, text: str) -> list[Completion]:
         """What may follow ``@`` or ``#`` and these first characters; nothing for any other text."""

@@ -176,16 +176,17 @@ class ManageSpaces:
                 work.workspaces.forget_tree(tree)
             log.info("a work tree was removed", space=space_id, branch=left.branch, committed=left.committed)
             stay += [] if left.branch is None else [left.branch]
-        if kept:
-            self.trees.remove_snapshots(space_id)
+        self.trees.remove_snapshots(space_id)
         return tuple(stay)
 
     def tidy_all(self) -> None:
         """Take away what removed spaces have left on this host."""
         if self.trees is not None:
             with self.store.reading() as work:
-                left = work.workspaces.left_behind(self.trees.host)
-            for space_id in left:
+                left = set(work.workspaces.left_behind(self.trees.host))
+                here = [work.spaces.find(space_id) for space_id in self.trees.spaces()]
+            left |= {space.id for space in here if space is not None and space.removed_at is not None}
+            for space_id in sorted(left):
                 self.tidy(space_id)
 
     def _notice(self, work: Work, space: Space, by: Person, text: str) -> None:

@@ -167,7 +167,14 @@ class FolderWorkTrees(WorkTrees):
         return Left(branch=tree.branch if stays else None, committed=committed)
 
     @override
+    def spaces(self) -> list[int]:
+        found = (re.fullmatch(r"space-(\d{1,18})", path.name) for path in self._root.glob("space-*") if path.is_dir())
+        return sorted(int(match[1]) for match in found if match)
+
+    @override
     def remove_snapshots(self, space_id: int) -> None:
+        if not self._space(space_id).exists():
+            return
         with self._alone(space_id):
             _remove_folder(self._space(space_id) / "snapshots")
             with contextlib.suppress(OSError):

@@ -50,5 +50,8 @@ class WorkTrees(Protocol):
     def remove(self, tree: KeptTree) -> Left:
         """Take a work tree away, and never a commit. What was not committed is committed first."""
 
+    def spaces(self) -> list[int]:
+        """The spaces that this host keeps anything of."""
+
     def remove_snapshots(self, space_id: int) -> None:
         """Take away all that can only be read of a space."""

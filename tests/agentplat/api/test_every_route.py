@@ -1,4 +1,4 @@
-"""Every route that names a thing, asked about what is the caller's, what is not, and what is not there (W-12, O-5).
+"""Every route of the application that names a thing, asked about what is the caller's, what is not, and what is not there.
 
 The routes come from the application itself, and what stands in their paths is filled in by the parameters' names: a new route is
 covered as soon as it is there, or this test says what it lacks.
@@ -73,13 +73,23 @@ WITHOUT_NAMES = {
     "GET /healthz", "GET /readyz", "GET /v1/schema/manifest", "GET /openapi.json", "GET /v1/me", "GET /v1/agents", "GET /v1/runs",
     "POST /v1/agents:publish", "POST /v1/agents:preview", "GET /v1/dispatch", "GET /v1/dispatch/reconciliation", "GET /v1/limits",
     "PATCH /v1/limits", "GET /v1/approvals", "GET /v1/budgets", "PUT /v1/budgets", "GET /v1/people", "POST /v1/people",
-    "GET /v1/acts", "GET /v1/workspaces", "POST /v1/workspaces",
+    "GET /v1/acts", "GET /v1/me/mentions", "GET /v1/workspaces", "POST /v1/workspaces",
     # Asked with the token of one run, which names it.
     "POST /v1/external:lease", "GET /v1/external/run", "GET /v1/external/run/tools", "POST /v1/external/run/heartbeat",
     "POST /v1/external/run/calls", "POST /v1/external/run/turns", "POST /v1/external/run/finish", "POST /v1/external/run/fail",
     "POST /v1/external/run/release",
 }  # fmt: skip
-LISTS = ("/v1/agents", "/v1/runs", "/v1/dispatch", "/v1/approvals", "/v1/people", "/v1/acts", "/v1/workspaces", "/v1/me")
+LISTS = (
+    "/v1/agents",
+    "/v1/runs",
+    "/v1/dispatch",
+    "/v1/approvals",
+    "/v1/people",
+    "/v1/acts",
+    "/v1/workspaces",
+    "/v1/me",
+    "/v1/me/mentions",
+)
 
 # Routes that end or take away what they name.
 ENDING = {
@@ -266,7 +276,7 @@ def test_no_list_search_completion_or_page_tells_of_what_is_not_yours(
 ) -> None:
     pages = [route for route in _routes(place.api.app) if route.startswith("GET ") and _names(route)]
     answers = {route: _asked(everything, route, _values(route, kept)).text for route in pages}
-    answers |= {where: everything.get(where, params={"page_size": 1_000}).text for where in LISTS}
+    answers |= {where: everything.get(where, params={"page_size": 1_000}).text for where in (*LISTS, "/v1/me/mentions")}
     assert [route for route, text in answers.items() if HIDDEN in text] == []
     mine = f"/v1/workspaces/{kept.workspace}"
     said = [everything.post(f"{mine}/spaces/{kept.space}/messages", json={"body": f"@{name} go"}) for name in (HIDDEN, "zznobody")]

@@ -212,6 +212,28 @@ def test_a_server_without_work_trees_leaves_runs_that_need_one_to_others(acme: W
         assert client.post("/v1/external:lease")["agent"] == ALICE
 
 
+@pytest.mark.promise("W-10")
+def test_a_worker_makes_the_work_tree_and_takes_away_that_of_a_space_removed_elsewhere(acme: World, tmp_path: Path) -> None:
+    acme.publish(_root(acme), ALICE, driver=_script({"finish": {"summary": "done"}}))
+    linked, trees = repository(tmp_path / "linked"), tmp_path / "trees"
+    variables = {"AGENTPLAT_HOST": "here", "AGENTPLAT_WORKTREES": str(trees)}
+    with talking(acme, tmp_path, FolderWorkTrees(trees, "here")) as (client, _):
+        client.post(f"{client.workspace}/repositories", {"name": "site", "path": str(linked)})
+        client.say("@alice go")
+        with worker(acme.store, tmp_path, **variables):
+            wait_until(lambda: client.messages()[-1]["kind"] == "result", "the run ends")
+        [tree] = client.get(client.space)["work_trees"]
+        assert (Path(tree["path"]) / "file.txt").read_text(encoding="utf-8") == "two"
+        with (
+            serving(acme, tmp_path, FolderWorkTrees(tmp_path / "other", "elsewhere")) as other,
+            other.client(_root(acme)) as asking,
+        ):
+            assert asking.delete(client.space).json()["branches"] == []
+        assert Path(tree["path"]).exists()
+        with worker(acme.store, tmp_path, **variables):
+            wait_until(lambda: not Path(tree["path"]).exists(), "the worker takes the tree away")
+
+
 @pytest.mark.promise("W-1", "W-2", "W-3", "W-8")
 def test_the_commands_do_what_the_api_does(acme: World, tmp_path: Path) -> None:
     acme.publish(_root(acme), ALICE, driver={"kind": "external"})

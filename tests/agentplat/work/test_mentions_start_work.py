@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from agentplat.domain.access import OPERATOR, Role
+from agentplat.domain.access import OPERATOR, Access, Grant, Role
 from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.chains import ChainLimits, OpenedBy
 from agentplat.domain.errors import AccessDenied, Conflict, InvalidInput, NotFound, RunWaits, Unauthenticated
 from agentplat.domain.labels import parse_labels
 from agentplat.domain.modes import Mode
+from agentplat.domain.runs import Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.spaces import MentionOutcome, Space
 from agentplat.domain.steps import ResultKind
@@ -22,6 +25,7 @@ from tests.agentplat.run_records import execute
 from tests.agentplat.tool_records import Noting, spec
 from tests.agentplat.work_records import PLATFORM, Office
 
+PLATFORM_STAYS = "data of the area acme/platform stays in it, its company and the installation"
 ALICE, BOB = "acme/platform:alice", "acme/platform:bob"
 
 
@@ -185,6 +189,13 @@ def test_mentions_alone_and_mentions_of_people_start_nothing(office: Office) -> 
     ] * 2
     told = office.say(ana, space, "@ben look")
     assert [(mention.outcome, mention.ref) for mention in told.mentions] == [(MentionOutcome.NOTIFIED, Ref("acme/platform", "ben"))]
+    ben = office.person("acme/platform:ben", (Role.VIEWER, PLATFORM))
+    notices = office.together.converse.notified(ben, None, 10)
+    assert [(notice.space_id, notice.message.id) for notice in notices] == [(space.id, told.id)]
+    with office.store.writing() as work:
+        assert ben.person is not None
+        work.people.revoke(ben.person, Grant(Role.VIEWER, PLATFORM))
+    assert office.together.converse.notified(Access(ben.person, frozenset()), None, 10) == []
     with pytest.raises(InvalidInput, match="@zoe means nobody"):
         office.say(ana, space, "@zoe look")
     assert office.all_runs() == []
@@ -305,6 +316,25 @@ def test_two_agents_start_each_other_ten_times_a_minute_at_most(office: Office) 
     ]
     # A person may hand them work all the same.
     assert len(office.opened(office.say(ana, space, "@alice and @bob, stop"))) == 2
+
+
+@pytest.mark.promise("W-9")
+def test_of_two_messages_at_once_between_two_agents_one_is_the_tenth(office: Office) -> None:
+    space, ana = _scene(office, Mode.CHAT, ALICE, BOB), office.person()
+    runs = [office.handed(ana, space, f"@alice go {i}") for i in range(2)]
+    for count in range(9):
+        runs[0], _ = office.call(runs[0], "post_message", text=f"@bob {count}")
+    gate = threading.Barrier(2)
+
+    def once_more(run: Run) -> int:
+        gate.wait(30)
+        return len(office.told(office.acting.act.tools(run, 10, "post_message", {"text": "@bob more"})[1])["started"])
+
+    # The other run has made no call yet, so its tenth is its first.
+    for _ in range(9):
+        runs[1], _ = office.call(runs[1], "read_space")
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(once_more, runs)) == [0, 1]
 
 
 @pytest.mark.promise("W-1", "W-12")

@@ -26,6 +26,12 @@ def _calls(attribute: str, owner: str) -> Iterator[str]:
                 yield path.relative_to(PACKAGE).as_posix()
 
 
+@pytest.mark.promise("W-4")
+@pytest.mark.parametrize("act", ["close", "wait"])
+def test_no_run_ends_or_waits_without_its_space_being_told(act: str) -> None:
+    assert list(_calls(act, "runs")) == ["usecases/tell_space.py"]
+
+
 @pytest.mark.promise("W-2")
 def test_tickets_are_made_at_one_place() -> None:
     assert list(_calls("make", "tickets")) == ["usecases/make_ticket.py"]

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -243,10 +242,15 @@ def test_a_worker_takes_away_what_another_process_left_of_a_removed_space(scene:
     _end_all(scene)
     elsewhere = replace(scene.office, trees=FolderWorkTrees(scene.office.folder / "other", "another host"))
     elsewhere.together.spaces.remove(scene.ana, space.workspace_id, space.id)
+    plan = scene.space(Mode.PLAN, "plan")
+    [files] = scene.held(plan).trees
+    _end_all(scene)
+    elsewhere.together.spaces.remove(scene.ana, plan.workspace_id, plan.id)
     elsewhere.acting.tidy()
     assert Path(tree.path).exists()
+    assert Path(files.path).exists()
     scene.office.acting.tidy()
-    assert not Path(tree.path).exists()
+    assert scene.trees.spaces() == []
     with scene.office.store.reading() as work:
         assert work.workspaces.left_behind(HOST) == []
 
@@ -286,6 +290,40 @@ def test_nothing_that_a_repository_names_is_run(scene: Scene, tmp_path: Path) ->
     assert scene.remove(space) == (tree.branch,)
     scene.remove(plan)
     assert not told.exists()
+
+
+def test_what_links_in_a_repository_lead_to_stays_as_it_is(scene: Scene, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("ours", encoding="utf-8")
+    for name, target in (("to-folder", outside), ("to-file", outside / "file")):
+        (scene.linked / name).symlink_to(target)
+    git(scene.linked, "add", "--all")
+    git(scene.linked, "commit", "--quiet", "--message", "links")
+    before = [path.stat().st_mode for path in (outside, outside / "file")]
+    chat, plan = scene.space(), scene.space(Mode.PLAN, "plan")
+    for space in (chat, plan):
+        [tree] = scene.held(space).trees
+        assert (Path(tree.path) / "to-folder").is_symlink()
+    _end_all(scene)
+    for space in (chat, plan):
+        scene.remove(space)
+    assert [path.stat().st_mode for path in (outside, outside / "file")] == before
+    assert (outside / "file").read_text(encoding="utf-8") == "ours"
+
+
+def test_a_bare_repository_is_linked_like_any_other(scene: Scene, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(scene.linked), str(bare))
+    linked = scene.office.together.workspaces.link(scene.ana, scene.workspace.id, "bare", str(bare))
+    assert linked.path == str(bare)
+    chat, plan = scene.space(), scene.space(Mode.PLAN, "plan")
+    for space in (chat, plan):
+        for tree in scene.held(space).trees:
+            assert (Path(tree.path) / "file.txt").read_text(encoding="utf-8") == "two"
+    _end_all(scene)
+    assert scene.remove(chat) == scene.remove(plan) == ()
+    assert git(bare, "for-each-ref", "--format=%(refname:short)", "refs/heads") == "main"
 
 
 @pytest.mark.parametrize(
@@ -382,7 +420,7 @@ print(trees.open(made, 7, "agentplat/space-7-x") if sys.argv[3] == "chat" else t
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Iterator[Path]:
+def large(tmp_path: Path) -> Path:
     """A repository whose files take a moment to write."""
     folder = repository(tmp_path / "large")
     for i in range(3_000):
