@@ -15,7 +15,7 @@ import pytest
 from agentplat.domain.access import Access
 from agentplat.store.migrating import migrate
 
-from tests.agentplat.api import test_governing
+from tests.agentplat.api import test_delegation, test_governing
 from tests.agentplat.http import Api, api, path
 from tests.agentplat.world import manifest, ref, world
 
@@ -145,7 +145,7 @@ def _answer(client: httpx.Client, method: str, ask: Ask) -> tuple[int, str, dict
 def test_the_table_has_every_route(served: Api) -> None:
     openapi = served.app.openapi()
     described = {(method.upper(), where) for where, methods in openapi["paths"].items() for method in methods}
-    governing = test_governing.ROUTES.keys() | test_governing.LISTS
+    governing = test_governing.ROUTES.keys() | test_governing.LISTS | test_delegation.ROUTES
     assert described == NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | INSTALLATION | OPEN | governing
 
 
