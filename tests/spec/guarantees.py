@@ -14,6 +14,7 @@ AREAS = {
     "R": "Runs, trails, chains and the dispatcher",
     "A": "Artifacts, labels, the Gate and budgets",
     "D": "Delegation and output contracts",
+    "W": "Workspaces, tickets, spaces and work trees",
     "O": "Commands, settings, access and limits",
 }
 

@@ -185,7 +185,9 @@ class SqlTickets(Tickets):
     def involve(self, ticket: Ticket, involved: Involved) -> bool:
         roles = schema.ticket_roles
         # Of two who become the assignee at once, the later one takes the place of the earlier.
-        self._connection.execute(sa.select(schema.tickets.c.id).where(schema.tickets.c.id == ticket.id).with_for_update(key_share=True))
+        self._connection.execute(
+            sa.select(schema.tickets.c.id).where(schema.tickets.c.id == ticket.id).with_for_update(key_share=True)
+        )
         if self._connection.execute(sa.select(roles.c.id).where(self._role(ticket, involved))).first() is not None:
             return False
         if involved.role is TicketRole.ASSIGNEE:

@@ -133,12 +133,12 @@ class ManageTickets:
     def release(self, access: Access, workspace_id: int, number: int, role: TicketRole, kind: PartyKind, ref: Ref) -> bool:
         """Take a role away, from somebody who is no member any more too; whether this changed anything."""
         with self.store.writing() as work:
-            ticket = ticket_in(work, open_workspace(work, access, workspace_id), number)
-            if not access.may_read(ref.scope):
-                raise NotFound
-            there = [
-                one for one in work.tickets.involved(ticket.id) if (one.role, one.party.kind, one.party.ref) == (role, kind, ref)
-            ]
+            workspace = open_workspace(work, access, workspace_id)
+            ticket = ticket_in(work, workspace, number)
+            involved = work.tickets.involved(ticket.id) if access.may_read(ref.scope) else []
+            there = [one for one in involved if (one.role, one.party.kind, one.party.ref) == (role, kind, ref)]
+            if not there:
+                _party(work, access, workspace, kind, ref)
             return bool(there) and work.tickets.release(ticket, there[0])
 
 

@@ -22,6 +22,7 @@ from tests.agentplat.run_records import execute
 from tests.agentplat.tool_records import Noting, spec
 from tests.agentplat.work_records import PLATFORM, Office
 
+PLATFORM_STAYS = "data of the area acme/platform stays in it, its company and the installation"
 ALICE, BOB = "acme/platform:alice", "acme/platform:bob"
 
 
@@ -184,9 +185,7 @@ def test_mentions_alone_and_mentions_of_people_start_nothing(office: Office) -> 
         (MentionOutcome.IGNORED, "a message of mentions alone starts nothing")
     ] * 2
     told = office.say(ana, space, "@ben look")
-    assert [(mention.outcome, mention.ref) for mention in told.mentions] == [
-        (MentionOutcome.NOTIFIED, Ref("acme/platform", "ben"))
-    ]
+    assert [(mention.outcome, mention.ref) for mention in told.mentions] == [(MentionOutcome.NOTIFIED, Ref("acme/platform", "ben"))]
     with pytest.raises(InvalidInput, match="@zoe means nobody"):
         office.say(ana, space, "@zoe look")
     assert office.all_runs() == []
@@ -274,8 +273,7 @@ def test_the_barrier_refuses_a_mention_too(office: Office) -> None:
     run, result = office.call(office.handed(ana, space, "@alice go"), "post_message", text="@clerk here it is")
     assert office.told(result)["started"] == []
     assert _refusals(office, space) == [
-        "clerk was not started: area:acme/platform may not go to acme/finance:"
-        " data of the area acme/platform stays in it, its company and the installation."
+        f"clerk was not started: area:acme/platform may not go to acme/finance: {PLATFORM_STAYS}.",
     ]
     office.finish(run)
     # What it said may not come to the other area by reading either.

@@ -7,7 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -77,9 +76,7 @@ class Scene:
         self.ana: Access = self.office.person("acme:ana", (Role.ADMIN, "*"))
         self.office.agent(ALICE)
         self.workspace: Workspace = self.office.workspace(self.ana)
-        self.repository: Repository = self.office.together.workspaces.link(
-            self.ana, self.workspace.id, "site", str(self.linked)
-        )
+        self.repository: Repository = self.office.together.workspaces.link(self.ana, self.workspace.id, "site", str(self.linked))
 
     def space(self, mode: Mode = Mode.CHAT, name: str = "Spring release!") -> Space:
         """A space of the workspace."""
@@ -384,14 +381,14 @@ print(trees.open(made, 7, "agentplat/space-7-x") if sys.argv[3] == "chat" else t
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Iterator[Path]:
+def large(tmp_path: Path) -> Path:
     """A repository whose files take a moment to write."""
     folder = repository(tmp_path / "large")
     for i in range(3_000):
         (folder / f"{i}.txt").write_text(f"{i}" * 100, encoding="utf-8")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "many")
-    yield folder
+    return folder
 
 
 @pytest.mark.parametrize("mode", ["chat", "plan"])
