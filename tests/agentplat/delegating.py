@@ -5,6 +5,7 @@ KILL: ``never``; ``before`` or ``after`` ends it with SIGKILL around the moment 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 from agentplat.domain.budgets import Budget, Unit
+from agentplat.domain.errors import StoreUnavailable
 from agentplat.store.budgets import SqlBudgets
 from agentplat.store.sql import open_store
 
@@ -49,7 +51,12 @@ def main(url: str, folder: str, workspace_id: str, space_id: str, when: str, *ru
         desk = Desk(store=store, folder=Path(folder), workspace=workspace, space=space)
 
         def delegate(run_id: str) -> None:
-            result, _ = desk.delegate(desk.now(int(run_id)), "B", title=f"for {run_id}", budget=BUDGET)
+            given = {"agent": "B", "title": f"for {run_id}", "description": "do it", "budget": BUDGET}
+            while True:
+                # A database that is busy for long is asked again with the same call, as a worker does.
+                with contextlib.suppress(StoreUnavailable):
+                    _, result = desk.call(desk.now(int(run_id)), 1, "delegate_task", given)
+                    break
             print(json.dumps([int(run_id), result.result.value, result.reason]), flush=True)
 
         with ThreadPoolExecutor(4) as pool:

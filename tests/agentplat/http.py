@@ -100,5 +100,5 @@ def api(
 def path(*parts: Any) -> str:
     """A path whose parts may hold any character."""
     return "/" + "/".join(
-        quote(str(part), safe=":") if str(part).startswith("agents:") else quote(str(part), safe="") for part in parts
+        quote(str(part), safe=":") if str(part).startswith(("agents:", "tickets:")) else quote(str(part), safe="") for part in parts
     )

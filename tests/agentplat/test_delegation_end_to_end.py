@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from agentplat.store.engine import open_engine
 
 from tests.agentplat.http import path
+from tests.agentplat.mcp_programs import Program as McpProgram
 from tests.agentplat.processes import Server, command, up
 from tests.agentplat.world import PATIENCE_S, manifest, manifests
 
@@ -53,7 +54,7 @@ class Office:
         with httpx.Client(
             base_url=self.server.url, headers={"Authorization": f"Bearer {leased.json()['token']}"}, timeout=PATIENCE_S
         ) as client:
-            yield Program(client=client)
+            yield Program(client=client, url=self.server.url, token=leased.json()["token"])
             assert client.post("/v1/external/run/finish", json={"summary": "done"}).status_code == 200
 
     def everything(self) -> dict[str, list[str]]:
@@ -70,8 +71,9 @@ class Office:
 class Program:
     """A program that holds a run."""
 
-    def __init__(self, client: httpx.Client) -> None:
+    def __init__(self, client: httpx.Client, url: str, token: str) -> None:
         self._client, self._calls = client, 0
+        self.mcp = McpProgram(url, token)
 
     def tools(self) -> list[str]:
         """The names of the tools that the run has."""
@@ -251,3 +253,16 @@ def test_a_mention_in_between_starts_no_chain_of_its_own(office: Office) -> None
         assert again.handed("E")["depth"] == 3
     with office.program(third["run"] + 2) as e:
         assert e.refused("F") == "Delegation refused: chain depth 4 exceeds the cap of 3."
+
+
+@pytest.mark.promise("D-1", "D-3")
+def test_a_program_delegates_over_mcp_and_is_refused_word_for_word(office: Office) -> None:
+    first = office.delegate("A", title="over mcp").json()
+    with office.program(first["run"]) as a:
+        assert "delegate_task" in a.mcp.tools()
+        well, told = a.mcp.call("delegate_task", agent="B", title="a part", description="do it")
+        assert well, told
+        assert a.mcp.call("delegate_task", agent="A", title="rest", description="do it") == (False, _came_back("A", "A"))
+    with office.program(json.loads(told)["run"]) as b:
+        said = b.mcp.call("delegate_task", agent="A", title="back", description="do it")
+        assert said == (False, _came_back("A", "B", "A"))

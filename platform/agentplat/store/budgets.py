@@ -159,13 +159,16 @@ class SqlBudgets(Budgets):
             known |= wanted
 
     def _give_back(self, run_id: int) -> None:
-        escrows = work_schema.escrows
-        budgets = schema.budgets.c
+        """Turn what is set aside for the run into what it spent; what it delegated and goes on stays set aside in its place."""
+        escrows, budgets = work_schema.escrows, schema.budgets.c
+        set_aside = self._connection.execute(_escrows(escrows.c.run_id == run_id, escrows.c.settled.is_(None))).all()
+        if not set_aside:
+            return
         own = sa.and_(budgets.holder == HolderKind.RUN.value, budgets.key == str(run_id))
         spent = {row.unit: row.spent for row in self._connection.execute(sa.select(schema.budgets).where(own))}
-        # What this run delegated and goes on after its end comes out of the same budgets as this run did.
-        going_on = self._connection.execute(_escrows(own, escrows.c.settled.is_(None))).all()
-        for row in self._connection.execute(_escrows(escrows.c.run_id == run_id, escrows.c.settled.is_(None))).all():
+        open_below = sa.and_(escrows.c.delegator_run_id == run_id, escrows.c.settled.is_(None))
+        going_on = self._connection.execute(_escrows(own, open_below)).all()
+        for row in set_aside:
             later = [one for one in going_on if one.unit == row.unit]
             took = spent.get(row.unit, 0)
             self._move(row.budget_id, reserved=sum(one.amount for one in later) - row.amount, spent=took)

@@ -246,7 +246,10 @@ class Runs(Protocol):
         """Queue a waiting run. Raises LeaseLost."""
 
     def close(self, run: Run, closing: Closing, at: int) -> Run:
-        """End the run: its closing step and its state, at once. A finished one is then to be dispatched. Raises LeaseLost."""
+        """End the run: its closing step and its state, at once, and what was set aside for it comes back (A-15, D-6).
+
+        A finished one is then to be dispatched. Raises LeaseLost.
+        """
 
     def ask_to_cancel(self, run: Run, by: Person, at: int) -> None:
         """Note that a person wants the run to be cancelled; its holder sees it when it next reads the run."""

@@ -50,6 +50,7 @@ BODIES: Mapping[str, Any] = {
     "PUT /v1/workspaces/{workspace}/spaces/{space}/autonomy/{ref}": {"level": "proposeOnly"},
     "POST /v1/workspaces/{workspace}/spaces/{space}/messages": {"body": "hello"},
     "POST /v1/workspaces/{workspace}/tickets": {"title": "Another"},
+    "POST /v1/workspaces/{workspace}/tickets:delegate": {"space_id": UNKNOWN_ID, "agent": "helper", "title": "Another"},
     "PATCH /v1/workspaces/{workspace}/tickets/{number}": {"version": 1, "status": "done"},
     "POST /v1/workspaces/{workspace}/tickets/{number}/comments": {"body": "hello"},
 }
@@ -59,6 +60,8 @@ QUERIES = {"GET /v1/workspaces/{workspace}/completions": f"?text=@{HIDDEN[:2]}"}
 
 # What a caller who may do everything in the scope gets instead of a success, and why.
 OTHERWISE = {
+    # It names a space in its body, which its own tests ask about.
+    "POST /v1/workspaces/{workspace}/tickets:delegate": 404,
     "POST /v1/workspaces/{workspace}/repositories": 403,  # only an admin of the installation names paths of the host
     "POST /v1/approvals/{approval}/answer": 409,  # another digest than that of what would run
     "POST /v1/runs/{run}/erase-input": 404,  # nobody wrote anything for it

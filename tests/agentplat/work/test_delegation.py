@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,16 @@ import pytest
 from agentplat.domain.autonomy import Autonomy
 from agentplat.domain.chains import OpenedBy
 from agentplat.domain.delegation import OTHER_AGENT, OTHER_TICKET, Guard
+from agentplat.domain.modes import Mode
 from agentplat.domain.steps import ResultKind
-from agentplat.store.sql import SqlStore
-from agentplat.usecases.hand_over import resolvers_of
+from agentplat.domain.tools import DELEGATE_TASK, Circumstances, has_tool
+from agentplat.store.sql import SqlStore, open_store
+from agentplat.usecases.delegate_task import SPEC
+from agentplat.usecases.hand_over import HandOver, resolvers_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tests.agentplat.delegation_records import Desk, desk
+from tests.agentplat.delegation_records import Desk, desk, named
 from tests.agentplat.run_records import folder_content
 
 EXHAUSTED = "Delegation refused: the delegator's budget envelope is exhausted (delegation cannot mint budget)."
@@ -75,8 +81,7 @@ def test_an_agent_delegates_to_itself_neither_with_nor_without_a_parent(office: 
 def test_an_agent_without_any_ticket_is_in_its_own_chain(office: Desk) -> None:
     run = office.run("A")
     assert office.refused(run, "A") == "Delegation refused: cycle detected (acme/platform:A → acme/platform:A)."
-    with office.store.reading() as work:
-        assert [ticket.depth for ticket in [work.tickets.find(1)] if ticket is not None] == []
+    assert office.rows("tickets") == []
     child = office.handed(run, "B")
     assert office.refused(child, "A").endswith("cycle detected (acme/platform:A → acme/platform:B → acme/platform:A).")
 
@@ -99,6 +104,45 @@ def test_mentions_events_and_pipelines_in_between_keep_one_chain(office: Desk) -
     for said, way in _back_to_a(office):
         names = " → ".join(f"acme/platform:{name}" for name in way.split(" → "))
         assert said == f"Delegation refused: cycle detected ({names})."
+
+
+_ways = st.lists(
+    st.sampled_from([OpenedBy.DELEGATION, OpenedBy.MENTION, OpenedBy.EVENT, OpenedBy.PIPELINE]), min_size=1, max_size=8
+)
+
+
+@pytest.mark.promise("D-5")
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ways=_ways)
+def test_any_mix_of_mechanisms_is_one_chain(acme_desk: Desk, ways: list[OpenedBy]) -> None:
+    names = [f"agent{number}" for number in range(len(ways) + 2)]
+    acme_desk.agents(*(name for name in names if not _known(acme_desk, name)))
+    run = acme_desk.run(names[0])
+    for name, way in zip(names[1:], ways, strict=False):
+        run = acme_desk.run(name, None, run, way)
+    with acme_desk.store.reading() as work:
+        for i, name in enumerate(names):
+            asked = HandOver(
+                source=run,
+                person=acme_desk.person(work),
+                workspace=acme_desk.workspace,
+                space=acme_desk.space,
+                delegate=acme_desk.found(work, name),
+                title="on",
+                description="",
+                may_name=lambda _: True,
+            )
+            resolvers = resolvers_of(work, asked)
+            assert resolvers.depth is not None
+            assert resolvers.cycle is not None
+            assert resolvers.depth() == ways.count(OpenedBy.DELEGATION)
+            back = [f"acme/platform:{one}" for one in (*names[i:-1], name)]
+            assert resolvers.cycle() == (None if name == names[-1] else back)
+
+
+def _known(office: Desk, name: str) -> bool:
+    with office.store.reading() as work:
+        return work.registry.find(named(name)) is not None
 
 
 @pytest.mark.promise("D-5")
@@ -170,10 +214,6 @@ def test_a_delegate_never_acts_more_freely_than_its_delegator(
 @pytest.fixture
 def acme_desk(sqlite_url: str, tmp_path: Path) -> Iterator[Desk]:
     """A desk on SQLite, for what does not depend on the kind of database."""
-    from contextlib import closing  # noqa: PLC0415
-
-    from agentplat.store.sql import open_store  # noqa: PLC0415
-
     with closing(open_store(sqlite_url)) as store:
         made = desk(store, tmp_path)
         made.agents("A", "B", "C", "D", "E")
@@ -283,3 +323,11 @@ def test_a_contract_is_declared_for_the_delegates_run(office: Desk) -> None:
         contract = work.contracts.of_run(child.id)
     assert contract is not None
     assert (json.loads(contract.schema), contract.mode.value) == (schema, "strict")
+
+
+@pytest.mark.promise("D-1", "W-7")
+def test_the_tool_exists_in_chats_alone_and_for_versions_that_name_it() -> None:
+    named_by = frozenset({DELEGATE_TASK})
+    for mode in (None, *Mode):
+        assert has_tool(SPEC, Circumstances(named=named_by, mode=mode)) is (mode is Mode.CHAT)
+        assert not has_tool(SPEC, Circumstances(named=frozenset(), mode=mode))

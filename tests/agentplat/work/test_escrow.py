@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agentplat.domain.access import OPERATOR
-from agentplat.domain.budgets import Unit, run_holder
+from agentplat.domain.access import OPERATOR, Access, Grant, Role
+from agentplat.domain.budgets import HolderKind, Unit, run_holder
 from agentplat.domain.chains import OpenedBy
 from agentplat.domain.delegation import EXHAUSTED
 from agentplat.domain.errors import Conflict, RunWaits
@@ -265,3 +265,15 @@ def test_work_that_a_delegate_mentions_is_not_paid_from_the_escrow(desk_on_sqlit
     with desk_on_sqlite.store.reading() as work:
         [own] = [one for one in work.budgets.of([run_holder(child.id)]) if one.unit is Unit.TOOL_CALLS]
     assert (own.spent, own.ceiling) == (0, 2)
+
+
+@pytest.mark.promise("D-6", "O-5")
+def test_the_budgets_of_a_delegated_run_show_no_scope_that_its_reader_may_not_read(store: SqlStore, tmp_path: Path) -> None:
+    wide = desk(store, tmp_path, scope="acme")
+    wide.agents("acme/platform:A", "acme:B")
+    child = wide.handed(wide.run("acme/platform:A"), "acme:B")
+    wide.note(child, 1)
+    for scope, seen in (("*", {"*", "acme", "acme/platform"}), ("acme", {"acme", "acme/platform"})):
+        reader = Access(None, frozenset({Grant(Role.VIEWER, scope)}))
+        shown = ManageBudgets(store=store).show(reader, child.id)
+        assert {one.holder.key for one in shown if one.holder.kind is HolderKind.SCOPE} == seen
