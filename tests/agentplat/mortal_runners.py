@@ -19,13 +19,12 @@ from pathlib import Path
 
 import structlog
 from agentplat.content.folder import FolderContent
-from agentplat.domain.pipeline_templates import template_of
+from agentplat.domain.pipeline_templates import NewPipeline, template_of
 from agentplat.domain.pipelines import PipelineState
 from agentplat.domain.proposal_reading import read_proposal
 from agentplat.domain.tickets import Author
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.pipeline_runner import PipelineRunner
-from agentplat.store.pipeline_port import NewPipeline
 from agentplat.store.port import Store
 from agentplat.store.sql import open_store
 from agentplat.usecases.catalogue import build_acting

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from agentplat.domain.access import Person
 from agentplat.domain.budgets import Unit
 from agentplat.domain.canonical import canonical_json, digest
 from agentplat.domain.errors import InvalidInput, Violation
 from agentplat.domain.proposals import RESEARCH, SYNTHESIS, Proposal, SubTicket
+from agentplat.domain.registry import Agent
 
 
 class NodeKind(StrEnum):
@@ -65,6 +67,20 @@ class Template:
     def digest(self) -> str:
         """SHA-256 over its canonical JSON, in hexadecimal."""
         return digest(self.text.encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPipeline:
+    """What an approved proposal becomes. project: its name. team: the agents by role."""
+
+    proposal_id: int
+    workspace_id: int
+    space_id: int
+    project: str
+    team: Mapping[str, Agent]
+    template: Template
+    on_behalf_of: Person
+    source_run_id: int | None
 
 
 def template_of(proposal: Proposal) -> Template:

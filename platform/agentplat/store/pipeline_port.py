@@ -5,12 +5,11 @@ Nothing here knows who may read what: whoever asks checks that before, by the sc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from agentplat.domain.access import Person
-from agentplat.domain.pipeline_templates import Template
+from agentplat.domain.pipeline_templates import NewPipeline
 from agentplat.domain.pipelines import Pipeline, PipelineState, PipelineStep, StepState
 from agentplat.domain.proposals import KeptProposal, Proposal, ProposalRevision
 from agentplat.domain.registry import Agent
@@ -48,20 +47,6 @@ class Proposals(Protocol):
         """Proposals in workspaces of these scopes and below, of one space where that is given, with an id under `before`, newest
         first.
         """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPipeline:
-    """What an approved proposal becomes. project: its name. team: the agents by role."""
-
-    proposal_id: int
-    workspace_id: int
-    space_id: int
-    project: str
-    team: Mapping[str, Agent]
-    template: Template
-    on_behalf_of: Person
-    source_run_id: int | None
 
 
 class Pipelines(Protocol):

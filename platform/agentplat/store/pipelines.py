@@ -9,11 +9,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 from typing_extensions import override
 
+from agentplat.domain.pipeline_templates import NewPipeline
 from agentplat.domain.pipelines import Pipeline, PipelineState, PipelineStep, StepState
 from agentplat.domain.registry import Agent
 from agentplat.domain.runs import ENDED
 from agentplat.store import work_schema as schema
-from agentplat.store.pipeline_port import NewPipeline, Pipelines
+from agentplat.store.pipeline_port import Pipelines
 from agentplat.store.proposals import in_scopes
 from agentplat.store.registry import SqlRegistry
 from agentplat.store.runtime_schema import runs

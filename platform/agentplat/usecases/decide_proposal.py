@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agentplat.domain.access import Access, Person
 from agentplat.domain.budgets import pipeline_holder
 from agentplat.domain.errors import Conflict, Unauthenticated
-from agentplat.domain.pipeline_templates import template_of
+from agentplat.domain.pipeline_templates import NewPipeline, template_of
 from agentplat.domain.pipelines import Pipeline, ProposalState
 from agentplat.domain.proposal_reading import read_proposal
 from agentplat.domain.proposals import KeptProposal, Proposal, newest_run, project_name
@@ -16,7 +16,6 @@ from agentplat.domain.registry import Agent, Content
 from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import Author, MessageKind
 from agentplat.domain.times import now_ms
-from agentplat.store.pipeline_port import NewPipeline
 from agentplat.store.port import Store, Work
 from agentplat.usecases.names import check_ref
 from agentplat.usecases.propose import manifest_of
