@@ -13,7 +13,7 @@ from graphsvc.audit.components import find_components
 from graphsvc.audit.findings import EVENT_FINDINGS, component_findings
 from graphsvc.audit.parts import Parts
 from graphsvc.audit.shortest import Found, shortest_loops
-from graphsvc.audit.tenant import Ints, read_tenant
+from graphsvc.audit.tenant import read_tenant
 from graphsvc.audit.view import View, view_of
 from graphsvc.collecting import uncollected
 from graphsvc.domain.audit import AuditLimits, Finding, Progress, ShortestLoop

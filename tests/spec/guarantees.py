@@ -13,6 +13,7 @@ AREAS = {
     "P": "Publishing",
     "R": "Runs, trails, chains and the dispatcher",
     "A": "Artifacts, labels, the Gate and budgets",
+    "D": "Delegation, output contracts and orchestration",
     "O": "Commands, settings, access and limits",
 }
 

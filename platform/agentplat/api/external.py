@@ -126,7 +126,7 @@ class _Passed(Response):
         await self._application(scope, receive, send)
 
 
-@mcp_router.api_route("/mcp", methods=["DELETE", "GET", "POST"], include_in_schema=False)
+@mcp_router.post("/mcp", include_in_schema=False)
 def tools_over_mcp(served: Served, holding: Shown) -> Response:
-    """The tools of the run over MCP; what is asked and answered is said there."""
+    """The tools of the run over MCP. No GET: it would keep a stream open on which nothing ever comes."""
     return _Passed(served.tool_server(holding))

@@ -53,7 +53,6 @@ class ContractOut(Wire):
     rejections: int
     tries_left: int
     output: str | None
-    expected_output_schema: dict[str, Any]
 
     @classmethod
     def of(cls, contract: RunContract) -> Self:
@@ -64,8 +63,18 @@ class ContractOut(Wire):
             rejections=contract.rejections,
             tries_left=contract.tries_left,
             output=None if contract.output is None else contract.output.digest,
-            expected_output_schema=json.loads(contract.schema),
         )
+
+
+class TaskContractOut(ContractOut):
+    """The output contract as whoever drives the run gets it."""
+
+    expected_output_schema: dict[str, Any]
+
+    @classmethod
+    def told(cls, contract: RunContract) -> Self:
+        """The contract on the wire, with what the output has to fit."""
+        return cls(expected_output_schema=json.loads(contract.schema), **dict(ContractOut.of(contract)))
 
 
 class RunOut(Wire):
@@ -253,7 +262,7 @@ class TaskOut(Wire):
     manifest: dict[str, Any]
     opening: dict[str, Any]
     input: str | None
-    contract: ContractOut | None
+    contract: TaskContractOut | None
     calls: list[PastCallOut]
     turns: int
 
@@ -270,7 +279,7 @@ class TaskOut(Wire):
             manifest=dict(held.manifest),
             opening=as_json(held.opening),
             input=held.input,
-            contract=None if held.contract is None else ContractOut.of(held.contract),
+            contract=None if held.contract is None else TaskContractOut.told(held.contract),
             calls=[PastCallOut.of(past) for past in held.past.calls],
             turns=len(held.past.turns),
         )

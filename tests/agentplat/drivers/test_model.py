@@ -16,8 +16,8 @@ from agentplat.domain.hands import Called, Turn
 from agentplat.domain.runs import DriverKind, Run, RunState
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Opening, ResultKind
-from agentplat.domain.tools import Effect, ToolSpec
-from agentplat.drivers.model import MOST_TURNS, ModelDriver
+from agentplat.domain.tools import SUBMIT_OUTPUT, Effect, ToolSpec
+from agentplat.drivers.model import MOST_REMINDERS, MOST_TURNS, ModelDriver
 from agentplat.drivers.port import Hands, Task
 from agentplat.loop_check import read_manifests
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -252,3 +252,41 @@ def test_what_was_recorded_of_a_turn_is_read_by_the_same_library_again() -> None
         model=turn.model, content="", tokens_read=turn.tokens_read, tokens_written=turn.tokens_written
     )
     assert json.loads(turn.content)[0]["parts"][0]["tool_name"] == "finish"
+
+
+SUBMIT = ToolSpec(
+    name=SUBMIT_OUTPUT,
+    description="Submits the output.",
+    schema={"type": "object", "properties": {"output": {}}, "required": ["output"]},
+    effect=Effect.READ,
+    longest_ms=1_000,
+)
+
+
+def submits(output: Any) -> Said:
+    return [ToolCallPart(SUBMIT_OUTPUT, {"output": output}, tool_call_id=f"s{output}")]
+
+
+def judged(_tool: str, arguments: Mapping[str, Any]) -> Called:
+    fits = arguments["output"] == 2
+    return Called(result=ResultKind.DONE if fits else ResultKind.REFUSED, text="kept" if fits else "/: expected 2; tries left: 2")
+
+
+@pytest.mark.promise("D-10", "D-12")
+def test_a_model_that_would_end_without_its_output_is_told_and_may_still_submit_it() -> None:
+    script = Script([submits(1), [TextPart("Done.")], submits(2), [TextPart("Now done.")]])
+    hands = Recorder(told=judged)
+    answer = ModelDriver(script.model).drive(replace(task(), tools=[SUBMIT]), hands)
+    assert answer == Answer(summary="Now done.")
+    assert [arguments["output"] for _, arguments in hands.calls] == [1, 2]
+    # The rejection went back to it, and so did the end that came too early.
+    assert "/: expected 2; tries left: 2" in script.heard[1]
+    assert "This run has a contract for its output" in script.heard[2]
+    again = Recorder(told=judged, past=[turn.content for turn in hands.turns])
+    assert ModelDriver(Script([]).model).drive(replace(task(), tools=[SUBMIT]), again) == answer
+
+
+def test_a_model_that_never_submits_ends_and_leaves_the_last_word_to_the_contract() -> None:
+    script = Script([[TextPart("Done.")]])
+    assert ModelDriver(script.model).drive(replace(task(), tools=[SUBMIT]), Recorder()) == Answer(summary="Done.")
+    assert len(script.heard) == 1 + MOST_REMINDERS

@@ -263,6 +263,12 @@ def test_requests_over_mcp_count_against_the_rate_of_the_run(everywhere: World, 
     assert statuses == [200, 200, 200, 429]
 
 
+def test_no_stream_is_kept_open(served: Api, ana: Access) -> None:
+    opened(served, ana)
+    with served.client(token=leased(served, ana)["token"]) as client:
+        assert client.get("/mcp", headers={"Accept": "text/event-stream"}).status_code == 405
+
+
 def test_a_request_that_is_larger_than_the_server_takes_is_refused(served: Api, ana: Access) -> None:
     opened(served, ana)
     answer = posted(served, leased(served, ana)["token"], 1, "read_artifact", {"name": "x" * 100_000})

@@ -270,6 +270,20 @@ _Validator: Any = extend(
     {name: _counted(name, _OWN.get(name, judge)) for name, judge in Draft202012Validator.VALIDATORS.items()},
 )
 
+_descend = _Validator.descend
+
+
+def _placed(validator: Any, instance: Any, schema: Any, path: Any = None, schema_path: Any = None, resolver: Any = None) -> Errors:
+    """Go down to a schema inside. The library leaves out where, if that schema is false."""
+    if schema is False:
+        at, told = ([] if part is None else [part] for part in (path, schema_path))
+        yield ValidationError("nothing fits", validator=None, path=at, schema_path=told, instance=instance, schema=schema)
+    else:
+        yield from _descend(validator, instance, schema, path, schema_path, resolver)
+
+
+_Validator.descend = _placed
+
 
 def errors_of(schema: Mapping[str, Any], value: Any, looks: int = MOST_LOOKS) -> list[ValidationError]:
     """Every fault of a value, in the schema's order. The schema is one that was declared here, both are copies for checks.

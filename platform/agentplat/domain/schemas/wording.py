@@ -82,4 +82,4 @@ def _alternatives(error: ValidationError) -> str:
 
 def _distance(faults: list[ValidationError]) -> tuple[bool, int]:
     """How far a value is from an alternative: one of another type is farther away than one with many small faults."""
-    return any(fault.validator == "type" and not fault.path for fault in faults), len(faults)
+    return any(fault.validator in (None, "type") and not fault.path for fault in faults), len(faults)
