@@ -19,8 +19,8 @@ from pathlib import Path
 
 import structlog
 from agentplat.content.folder import FolderContent
-from agentplat.domain.pipeline_templates import template_of
-from agentplat.domain.pipelines import NewPipeline, PipelineState
+from agentplat.domain.pipeline_templates import NewPipeline, template_of
+from agentplat.domain.pipelines import PipelineState
 from agentplat.domain.proposal_reading import read_proposal
 from agentplat.domain.tickets import Author
 from agentplat.drivers.scripted import ScriptedDriver

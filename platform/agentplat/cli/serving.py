@@ -85,7 +85,7 @@ _UP = """Start both services, a worker and a dispatcher on embedded stores in th
     Example: agentplat up --data-dir .data
     """
 
-_WORKER = """Carry runs to their end until SIGTERM or SIGINT, then finish the one under way. Start as many as are needed.
+_WORKER = """Carry runs to their end and move pipelines until SIGTERM or SIGINT, then finish what is under way. Start several.
 
     Each setting is a flag, a variable AGENTPLAT_NAME, or a line of the TOML file; the first of these that is there counts.
 

@@ -69,6 +69,20 @@ class Template:
         return digest(self.text.encode())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPipeline:
+    """What an approved proposal becomes. project: its name. team: the agents by role."""
+
+    proposal_id: int
+    workspace_id: int
+    space_id: int
+    project: str
+    team: Mapping[str, Agent]
+    template: Template
+    on_behalf_of: Person
+    source_run_id: int | None
+
+
 def template_of(proposal: Proposal) -> Template:
     """One `promptAgent` step for each sub-ticket, research before those that depend on nothing, synthesis behind the leaves."""
     found = proposal.research

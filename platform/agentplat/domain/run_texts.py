@@ -237,8 +237,10 @@ def _variant(kind: str, body: Mapping[str, Any], hidden: tuple[str, ...]) -> str
     """Which of the sentences of a kind of step is meant; None where it has only one."""
     match kind:
         case "opening":
-            opened_by = body["opened_by"]
-            return opened_by if opened_by in ("person", "event") else "other"
+            if body["opened_by"] == "event":
+                return "event"
+            # A mention or a pipeline of a person's has no run that it came from.
+            return "person" if body.get("opener") or "opener" in hidden else "other"
         case "gate_ruling":
             return str(body["ruling"])
         case "tool_result":

@@ -14,9 +14,12 @@ from agentplat.domain.chains import ChainLimits, OpenedBy, Position
 from agentplat.domain.contracts import ContractMode
 from agentplat.domain.errors import AccessDenied, Conflict, InvalidInput, NotFound
 from agentplat.domain.labels import parse_labels, texts
+from agentplat.domain.languages import Language
 from agentplat.domain.modes import Mode
 from agentplat.domain.pipelines import PipelineState
+from agentplat.domain.run_texts import step_text
 from agentplat.domain.runs import DriverKind, RunState
+from agentplat.domain.steps import as_json
 from agentplat.domain.tickets import Author
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.pipeline_runner import PipelineRunner
@@ -103,6 +106,10 @@ def test_steps_of_a_persons_proposal_begin_chains_and_those_of_a_runs_stay_at_it
     hall.rounds(pipeline)
     run = hall.run(pipeline, "a")
     assert (run.opened_by, run.hop, run.chain, run.source_run_id) == (OpenedBy.PIPELINE, 0, run.id, None)
+    with hall.store.reading() as work:
+        opening = work.runs.trail(run.id)[0].read()
+    told = step_text("opening", as_json(opening), (), Language.EN)
+    assert told == "Opened by acme/platform:ana for acme/platform:worker, version 1"
     first = hall.proposing_run()
     second = hall.proposing_run(
         opened_by=OpenedBy.MENTION, opener=None, source_run_id=first.id, position=Position(hop=5, chain=first.id)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from agentplat.domain.proposal_reading import read_proposal
 from agentplat.domain.registry import ReportState
 from agentplat.domain.runs import DriverKind, Run
 from agentplat.domain.steps import GateRuling, ToolResult
+from agentplat.store.port import Store, Work
 from agentplat.usecases.decide_proposal import Seen
 from agentplat.usecases.propose_orchestration import NAME
 from hypothesis import HealthCheck, given, settings
@@ -173,6 +176,34 @@ def test_what_can_not_be_approved_any_more_is_refused_and_leaves_nothing(
         decide(hall).approve(hall.access, proposed.kept.id, Seen(revision=1, digest=proposed.digest))
     assert str(refused.value).startswith(told)
     assert hall.counts() == before
+
+
+class _CutOff(Exception):
+    """Stands for the end of the process just before its commit."""
+
+
+class _DyingStore(Store):
+    """A store on which no transaction that writes comes to its end."""
+
+    def __init__(self, inner: Store) -> None:
+        self.reading, self.check, self.close = inner.reading, inner.check, inner.close
+        self._inner = inner
+
+    @contextmanager
+    def writing(self) -> Iterator[Work]:
+        with self._inner.writing() as work:
+            yield work
+            raise _CutOff
+
+
+@pytest.mark.promise("D-14")
+def test_an_approval_that_is_cut_off_before_its_commit_leaves_nothing_and_can_be_made_again(hall: Office) -> None:
+    proposed = hall.propose(proposal(DIAMOND, {**ROLES, "newcomer": HIRE}))
+    seen, before = Seen(revision=1, digest=proposed.digest), hall.counts()
+    with pytest.raises(_CutOff):
+        replace(decide(hall), store=_DyingStore(hall.store)).approve(hall.access, 1, seen)
+    assert hall.counts() == before
+    assert decide(hall).approve(hall.access, 1, seen).hires[0].created
 
 
 @pytest.mark.promise("D-15")
