@@ -38,7 +38,7 @@ check: setup ## Run the linters, the type checker, the import rules and the fres
 pytest: $(COMPILED)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
 
-$(COMPILED): $(STAMP) $(wildcard graphsvc/kernels/*.py) graphsvc/audit/shortest.py
+$(COMPILED): $(STAMP) $(wildcard graphsvc/kernels/*.py) graphsvc/audit/shortest.py graphsvc/audit/bounds.py
 	@echo "Compiling the kernels (half a minute) ..."
 	@$(BIN)/python -m tests.compile_kernels
 	@touch $(COMPILED)
@@ -57,13 +57,17 @@ guarantees: setup ## Make docs/guarantees.md and docs/guards.md anew from their 
 mutants: setup ## Break the code on purpose and see that its tests notice (option: PROMISE=G-1)
 	$(BIN)/python -m tests.mutants $(if $(PROMISE),--promise $(PROMISE))
 
-bench: $(COMPILED) ## Run the benchmarks with their peers; figures go to bench/results
+bench: $(COMPILED) ## Run the benchmarks with their peers; figures go to bench/results, and a page of them to docs/benchmarks.md
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --group bench
 	@mkdir -p bench/results
+	$(BIN)/python bench/bench_peers.py | tee bench/results/$$(date +%F)-peers.json
+	$(BIN)/python bench/bench_growth.py | tee bench/results/$$(date +%F)-growth.json
+	$(BIN)/python bench/bench_callers.py --agents 1000000 | tee bench/results/$$(date +%F)-callers.json
 	$(BIN)/python bench/bench_search.py | tee bench/results/$$(date +%F)-search.json
 	$(BIN)/python bench/bench_large.py | tee bench/results/$$(date +%F)-large.json
 	$(BIN)/python bench/bench_dispatch.py | tee bench/results/$$(date +%F)-dispatch.json
 	$(BIN)/python bench/bench_rpc.py | tee bench/results/$$(date +%F)-rpc.json
+	$(BIN)/python bench/report.py
 
 demo: $(COMPILED) ## Start both processes, publish a catalogue, close a loop and show the warning
 	$(BIN)/python examples/demo.py

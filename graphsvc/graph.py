@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain, islice, pairwise
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from graphsvc.domain.answers import Sizes
+from graphsvc.columns import BARE, Contract
 from graphsvc.domain.limits import Limits
-from graphsvc.domain.model import AgentVersion, Declaration, Emit, EntryKind, LogEntry
-from graphsvc.domain.names import AgentRef, Scope
-from graphsvc.domain.notices import look_alike
+from graphsvc.domain.model import AgentVersion, Declaration, Emit
+from graphsvc.domain.names import AgentRef
 from graphsvc.domain.redaction import Reader
-from graphsvc.kernels.nodes import EVENT, UNKNOWN, Nodes
-from graphsvc.kernels.order import Numbers
-from graphsvc.kernels.places import Places
-from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, SIZE, Answer, Ints, Order, Question, Rows, Table, longer
-from graphsvc.store.port import SnapshotState
+from graphsvc.domain.report import Hop
+from graphsvc.fold import NO_SCOPE, Fold
+from graphsvc.kernels.nodes import EVENT, UNKNOWN
+from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, Answer, Order, Question, Table, others
 
 Kernel = Callable[[Question], Answer]
 
-_BATCH = 20_000
-_REMEMBERED = 65_536
-_NO_SCOPE = 2**31 - 1
+_MOST_REMEMBERED = 65_536
 
-Contract = tuple[str | None, tuple[str, ...]]
-"""What an emitted event says beside its name: the kind of context, and the artifacts that listeners may ask for."""
-
-_BARE: Contract = (None, ())
+Ends = tuple[int, int]
+_T = TypeVar("_T")
 _NO_CONTRACTS: dict[int, Contract] = {}
-
-
-class Shared(NamedTuple):
-    """The events of a hop, sorted, and whether each of them names artifacts that its listeners may ask for."""
-
-    events: tuple[str, ...]
-    artifacts: bool
 
 
 def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Contract]:
@@ -52,176 +38,67 @@ def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Con
 
 
 class Found(NamedTuple):
-    """What a search came to. loops: the numbers of their agents, the one asked about first. agents: each of them by number, None
-    for one that the reader may not read. hops: by the numbers of their two ends. ended: see `kernels.rows`. visits: spent, None
-    where the index proved that there is nothing to find."""
+    """What a search came to. loops: the numbers of their agents, the one asked about first; steps: the two ends of each hop.
+
+    agents: each of them by number, None for one that the reader may not read. hops: by their ends, as whoever reads everything sees
+    them. guarded: the ends of those whose every event names artifacts that listeners may ask for. heard, fed: of each event emitted
+    and of each heard, whether somebody else whom the reader may read hears or emits it. ended: see `kernels.rows`. visits: spent,
+    None where the index proved that there is nothing to find.
+    """
 
     loops: list[tuple[int, ...]]
+    steps: list[list[Ends]]
     agents: dict[int, AgentRef | None]
-    hops: dict[tuple[int, int], Shared]
+    hops: dict[Ends, Hop]
+    guarded: set[Ends]
+    heard: list[bool]
+    fed: list[bool]
     ended: int
     visits: int | None
 
 
-_NO_LOOP = Found([], {}, {}, COMPLETE, None)
+class _Remembered(dict[int, _T]):
+    """What numbers stand for, made when it is asked for first; all of it is forgotten when it has become too much.
+
+    A dictionary, because looking up a hundred numbers of a report in it takes a fraction of what `lru_cache` takes, which keeps an
+    order that nobody needs here.
+    """
+
+    def __init__(self, make: Callable[[int], _T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, number: int) -> _T:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        made = self[number] = self._make(number)
+        return made
 
 
-class Graph:
+class Graph(Fold):
     """Who emits what and who is started by what, at one revision of the log. Reading is safe while nobody applies entries.
 
     Agents and events are numbers in flat arrays, names are UTF-8: a graph of millions fits where objects would not.
     """
 
     def __init__(self) -> None:
-        self.revision = 0
-        self.rows = Rows()
-        self._nodes = Nodes(look_alike)
-        self._places = Places()
-        self._numbers = Numbers()
-        self._scopes: dict[Scope, int] = {}
-        self._scope: list[Scope] = []
-        self._rank: Ints = np.empty(0, np.int32)
-        # By agent number: the published version, 0 for none, and the newest ever published.
-        self._current: Ints = np.zeros(0, np.int32)
-        self._last: Ints = np.zeros(0, np.int32)
-        self._contracts: dict[int, dict[int, Contract]] = {}
-        self._readable = lru_cache(maxsize=256)(self._readable_scopes)
+        super().__init__()
         # What a number stands for never changes.
-        self._event = lru_cache(maxsize=_REMEMBERED)(self._nodes.name)
-        self._agent = lru_cache(maxsize=_REMEMBERED)(self._agent_at)
+        self._event = _Remembered(self._nodes.name)
+        self._agent = _Remembered(self._agent_at)
+        self._single = _Remembered(self._single_hop)
 
-    # Folding
-
-    def apply(self, entries: Iterable[LogEntry]) -> None:
-        """Fold further entries of the log, in revision order."""
-        entries = iter(entries)
-        changed: dict[int, None] = {}
-        while batch := list(islice(entries, _BATCH)):
-            changed.update(dict.fromkeys(self._fold(batch)))
-        self._rank_scopes()
-        self._places.settle(self._nodes, self._rank)
-        self._numbers.follow(self.rows, list(changed))
-
-    def _rank_scopes(self) -> None:
-        if len(self._rank) < len(self._scope):
-            texts = [scope.text for scope in self._scope]
-            self._rank = np.empty(len(texts), np.int32)
-            self._rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts), dtype=np.int32)
-            self._readable.cache_clear()
-
-    def rebuild_index(self) -> None:
-        """Number the graph anew, as finely as can be. Nobody may read meanwhile."""
-        self._numbers.rebuild(self.rows)
-
-    def _fold(self, batch: list[LogEntry]) -> list[int]:
-        """Returns the nodes of the agents that changed."""
-        known = self._nodes.count
-        scopes = [self._scope_number(entry.agent.scope) for entry in batch]
-        nodes = self._nodes.add(scopes, [entry.agent.name for entry in batch]).tolist()
-        newest = dict(zip(nodes, batch, strict=True))
-        self._current, self._last = (longer(held, self._nodes.agents) for held in (self._current, self._last))
-        declared = [entry.declaration for entry in newest.values()]
-        events = [[emit.event for emit in declaration.emits] for declaration in declared]
-        heard = [declaration.listens for declaration in declared]
-        names = list(chain.from_iterable(chain.from_iterable(zip(events, heard, strict=True))))
-        numbers = self._nodes.add([EVENT] * len(names), names).tolist()
-        self.rows.add_nodes(self._nodes.count - self.rows.nodes)
-        gone: tuple[list[int], list[int]] = ([], [])
-        come: tuple[list[int], list[int]] = ([], [])
-        at = 0
-        for (node, entry), out, back in zip(newest.items(), events, heard, strict=True):
-            middle, end = at + len(out), at + len(out) + len(back)
-            self._change(node, numbers[at:middle], numbers[middle:end], fresh=node >= known, gone=gone, come=come)
-            self._declare(node, entry, numbers[at:middle])
-            at = end
-        for (sources, targets), present in ((gone, False), (come, True)):
-            self.rows.change(np.array(sources, np.int32), np.array(targets, np.int32), present=present)
-        self.revision = batch[-1].revision
-        return list(newest)
-
-    def _change(
-        self,
-        node: int,
-        emits: list[int],
-        hears: list[int],
-        *,
-        fresh: bool,
-        gone: tuple[list[int], list[int]],
-        come: tuple[list[int], list[int]],
-    ) -> None:
-        """Note which incidences go and which come when the agent declares these events."""
-        old_emits, old_hears = (set(), set()) if fresh else self._row_sets(node)
-        for events, old, outward in ((emits, old_emits, True), (hears, old_hears, False)):
-            new = [event for event in events if event not in old] if old else events
-            lost = list(old.difference(events)) if old else []
-            for listed, noted in ((new, come), (lost, gone)):
-                agents = [node] * len(listed)
-                noted[0].extend(agents if outward else listed)
-                noted[1].extend(listed if outward else agents)
-
-    def _row_sets(self, node: int) -> tuple[set[int], set[int]]:
-        return set(self.rows.ahead.row(node).tolist()), set(self.rows.behind.row(node).tolist())
-
-    def _declare(self, node: int, entry: LogEntry, events: list[int]) -> None:
-        agent = int(self._nodes.arrays.agent[node])
-        self._current[agent] = entry.number if entry.kind is EntryKind.PUBLISH else 0
-        self._last[agent] = entry.number
-        contracts = _contracts(events, entry.declaration)
-        if contracts:
-            self._contracts[node] = contracts
-        else:
-            self._contracts.pop(node, None)
-
-    def _scope_number(self, scope: Scope) -> int:
-        number = self._scopes.get(scope)
-        if number is None:
-            number = self._scopes[scope] = len(self._scope)
-            self._scope.append(scope)
-        return number
-
-    # Keeping
-
-    def state(self) -> SnapshotState:
-        """The graph as it is, for a snapshot. The arrays are views: nobody may apply entries while they are read."""
-        arrays = {
-            **self._nodes.state(),
-            **self.rows.state(),
-            **self._places.state(),
-            "numbers": self._numbers.of[: self.rows.nodes],
-            "current": self._current[: self._nodes.agents],
-            "last": self._last[: self._nodes.agents],
-        }
-        scopes = [list(scope) for scope in self._scope]
-        return SnapshotState({"revision": self.revision, "scopes": scopes, "contracts": list(self._contracts.items())}, arrays)
-
-    @classmethod
-    def of_state(cls, state: SnapshotState) -> Graph:
-        """The graph that a snapshot holds."""
-        graph, arrays = cls(), state.arrays
-        graph.revision = state.meta["revision"]
-        for company, area in state.meta["scopes"]:
-            graph._scope_number(Scope(company, area))
-        graph._rank_scopes()
-        graph._contracts = {
-            node: {int(event): (context, tuple(artifacts)) for event, (context, artifacts) in contracts.items()}
-            for node, contracts in state.meta["contracts"]
-        }
-        graph._nodes.restore(arrays)
-        graph.rows.restore(arrays)
-        graph._places.restore(arrays)
-        graph._numbers.of = arrays["numbers"]
-        graph._current, graph._last = arrays["current"], arrays["last"]
-        return graph
-
-    # Asking
-
-    def _find(self, agent: AgentRef) -> int:
-        """The agent's node, or UNKNOWN."""
-        return int(self._nodes.find([self._scopes.get(agent.scope, _NO_SCOPE)], [agent.name])[0])
+    def agents_named(self, name: str) -> list[AgentRef]:
+        """The agents of this name in all scopes, by the scope's text."""
+        nodes = self._nodes.find(range(len(self._scope)), [name] * len(self._scope))
+        return sorted((self._agent[node] for node in nodes.tolist() if node != UNKNOWN), key=lambda agent: agent.scope.text)
 
     def _agent_at(self, node: int) -> AgentRef:
         arrays = self._nodes.arrays
         return AgentRef(self._scope[arrays.scope[arrays.agent[node]]], self._nodes.name(node))
+
+    def _single_hop(self, event: int) -> Hop:
+        return Hop((self._event[event],))
 
     def published(self, agent: AgentRef) -> AgentVersion | None:
         """The agent's published version, or None."""
@@ -233,28 +110,15 @@ class Graph:
         if number == 0:
             return None
         contracts = self._contracts.get(node, {})
-        emits = [Emit(self._event(event), *contracts.get(event, _BARE)) for event in self.rows.ahead.row(node).tolist()]
-        listens = sorted(map(self._event, self.rows.behind.row(node).tolist()))
+        emits = [Emit(self._event[event], *contracts.get(event, BARE)) for event in self.rows.ahead.row(node).tolist()]
+        listens = sorted(map(self._event.__getitem__, self.rows.behind.row(node).tolist()))
         return AgentVersion(
-            self._agent(node), number, Declaration(tuple(sorted(emits, key=lambda emit: emit.event)), tuple(listens))
-        )
-
-    def last_number(self, agent: AgentRef) -> int:
-        """The newest number ever published of this agent, 0 for none."""
-        return self.last_numbers([agent])[0]
-
-    def last_numbers(self, agents: Sequence[AgentRef]) -> list[int]:
-        """The newest number ever published of each of these agents, 0 for none."""
-        scopes = [self._scopes.get(agent.scope, _NO_SCOPE) for agent in agents]
-        nodes = self._nodes.find(scopes, [agent.name for agent in agents])
-        return (
-            np.where(nodes == UNKNOWN, 0, self._last[self._nodes.arrays.agent[nodes]]).tolist()
-            if self._last.size
-            else [0] * len(agents)
+            self._agent[node], number, Declaration(tuple(sorted(emits, key=lambda emit: emit.event)), tuple(listens))
         )
 
     def agents(self) -> list[tuple[int, int]]:
         """The node and the number of every published version, by the agent's name, then scope."""
+        self._bring_up()
         arrays = self._nodes.arrays
         ordered = np.fromiter(self._places, np.int64)
         ordered = ordered[self._current[ordered] > 0]
@@ -267,29 +131,24 @@ class Graph:
 
     def agent_at(self, node: int) -> AgentRef:
         """The agent of this node."""
-        return self._agent(node)
+        return self._agent[node]
 
     def versions(self) -> list[AgentVersion]:
         """Every published version, by name, then scope."""
         return [version for node, _ in self.agents() if (version := self._version(node))]
 
-    def sizes(self) -> Sizes:
-        """The sizes of the published graph."""
-        nodes = self.rows.nodes
-        used = (self.rows.ahead.heads[:nodes, SIZE] > 0) | (self.rows.behind.heads[:nodes, SIZE] > 0)
-        events = int(np.count_nonzero(used & (self._nodes.arrays.agent[:nodes] == EVENT)))
-        return Sizes(int(np.count_nonzero(self._current)), events, self.rows.incidences)
-
     def question(self, agent: AgentRef, declaration: Declaration, reader: Reader, limits: Limits) -> Question:
         """What a kernel is asked: the agent with this declaration, everybody else as published (G-3)."""
+        self._bring_up()
         first_free = self._nodes.count
-        node = self._find(agent)
         names = [*(emit.event for emit in declaration.emits), *declaration.listens]
+        scopes = [self._scopes.get(agent.scope, NO_SCOPE), *[EVENT] * len(names)]
+        node, *found = self._nodes.find(scopes, [agent.name, *names]).tolist()
         # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
         unknown: dict[str, int] = {}
         numbers = [
             unknown.setdefault(name, first_free + 1 + len(unknown)) if event == UNKNOWN else event
-            for name, event in zip(names, self._nodes.find([EVENT] * len(names), names).tolist(), strict=True)
+            for name, event in zip(names, found, strict=True)
         ]
         arrays = self._nodes.arrays
         return Question(
@@ -308,38 +167,59 @@ class Graph:
         The index is asked before the search, and again where the visits were spent without a loop.
         """
         question = self.question(agent, declaration, reader, limits)
-        if self._numbers.closes_nothing(question):
-            return _NO_LOOP
-        answer = kernel(question)
-        if answer.ended == NOT_VERIFIED and self._numbers.leads_nowhere(question):
-            return _NO_LOOP
-        if not answer.loops:
-            return Found([], {}, {}, answer.ended, answer.visits)
-        agents = self._named(set().union(*answer.loops).difference((question.root,)), question.order.readable)
+        loops, ended, visits = self._walked(question, kernel)
+        steps = [list(zip(loop, loop[1:] + loop[:1], strict=True)) for loop in loops]
+        hops, guarded = self._hops(question, declaration, list(set(chain.from_iterable(steps))))
+        agents = self._named(set(chain.from_iterable(loops)), question.order.readable)
         agents[question.root] = agent
-        return Found(answer.loops, agents, self._hops(question, declaration, answer.loops), answer.ended, answer.visits)
+        heard, fed = (
+            self._others(self.rows.ahead, question.emits, question),
+            self._others(self.rows.behind, question.hears, question),
+        )
+        return Found(loops, steps, agents, hops, guarded, heard, fed, ended, visits)
+
+    def _walked(self, question: Question, kernel: Kernel) -> tuple[list[tuple[int, ...]], int, int | None]:
+        if not self._numbers.closes_nothing(question):
+            answer = kernel(question)
+            if answer.ended != NOT_VERIFIED or not self._numbers.leads_nowhere(question):
+                return answer
+        return [], COMPLETE, None
+
+    def _others(self, table: Table, events: Sequence[int], question: Question) -> list[bool]:
+        """Whether each event has a readable agent other than the root in its row."""
+        order = question.order
+        found: list[bool] = others(
+            table, self.rows.nodes, np.array(events, np.int32), question.root, order.agent, order.scope, order.readable
+        ).tolist()
+        return found
 
     def _named(self, nodes: set[int], readable: npt.NDArray[np.bool_]) -> dict[int, AgentRef | None]:
-        listed = list(nodes)
+        listed = [node for node in nodes if node < self.rows.nodes]  # a root that the graph does not have is named by its asker
         if readable.all():
-            return dict(zip(listed, map(self._agent, listed), strict=True))
+            return dict(zip(listed, map(self._agent.__getitem__, listed), strict=True))
         arrays = self._nodes.arrays
-        seen = readable[arrays.scope[arrays.agent[listed]]].tolist()
-        return {node: self._agent(node) if may else None for node, may in zip(listed, seen, strict=True)}
+        seen = readable[arrays.scope[arrays.agent[listed]]].tolist() if listed else []
+        return {node: self._agent[node] if may else None for node, may in zip(listed, seen, strict=True)}
 
-    def _hops(self, question: Question, declaration: Declaration, loops: list[tuple[int, ...]]) -> dict[tuple[int, int], Shared]:
-        pairs = list(set(chain.from_iterable(pairwise((*loop, loop[0])) for loop in loops)))
+    def _hops(self, question: Question, declaration: Declaration, pairs: list[Ends]) -> tuple[dict[Ends, Hop], set[Ends]]:
+        if not pairs:
+            return {}, set()
         events, ends = self.rows.shared(question.root, question.emits, question.hears, pairs)
-        names = list(map(self._event, events))
         own = _contracts(question.emits, declaration)
-        hops, first = {}, 0
-        for pair, end in zip(pairs, ends, strict=True):
-            contracts = own if pair[0] == question.root else self._contracts.get(pair[0], _NO_CONTRACTS)
-            artifacts = bool(contracts) and all(contracts.get(event, _BARE)[1] for event in events[first:end])
-            named = names[first:end] if end == first + 1 else sorted(names[first:end])
-            hops[pair] = Shared(tuple(named), artifacts)
-            first = end
-        return hops
+        guarded = set(self._guarded(pairs, events, ends, question.root, own)) if own or self._contracts else set()
+        if len(events) == len(pairs):  # one for each, which is the usual case
+            return dict(zip(pairs, map(self._single.__getitem__, events), strict=True)), guarded
+        names = list(map(self._event.__getitem__, events))
+        firsts = (0, *ends)
+        return {pair: Hop(tuple(sorted(names[first:end]))) for pair, first, end in zip(pairs, firsts, ends, strict=False)}, guarded
+
+    def _guarded(
+        self, pairs: list[Ends], events: list[int], ends: list[int], root: int, own: dict[int, Contract]
+    ) -> Iterator[Ends]:
+        for pair, first, end in zip(pairs, (0, *ends), ends, strict=False):
+            contracts = own if pair[0] == root else self._contracts.get(pair[0])
+            if contracts and all(contracts.get(event, BARE)[1] for event in events[first:end]):
+                yield pair
 
     def emitters(self, event: str, reader: Reader) -> Iterator[AgentRef]:
         """Published agents that emit this event and that the reader may read."""
@@ -355,11 +235,8 @@ class Graph:
             return
         row, arrays = table.row(node), self._nodes.arrays
         for agent in row[self._readable(reader)[arrays.scope[arrays.agent[row]]]]:
-            yield self._agent(int(agent))
+            yield self._agent[int(agent)]
 
     def alike(self, event: str) -> list[str]:
         """Other events with a name like this one, in name order, whoever may know of them."""
         return sorted(name for name in self._nodes.alike(event) if name != event)
-
-    def _readable_scopes(self, reader: Reader) -> npt.NDArray[np.bool_]:
-        return np.array([reader.may_read(scope) for scope in self._scope] or [False])

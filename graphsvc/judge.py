@@ -10,7 +10,7 @@ from graphsvc.domain.names import AgentRef
 from graphsvc.domain.notices import breaking_set
 from graphsvc.domain.redaction import Reader, barrier_stops
 from graphsvc.domain.report import Hop, Loop, Notice, Proof, Report, UnfedTrigger, UnheardEvent, Verification
-from graphsvc.graph import Found, Graph, Kernel, Shared
+from graphsvc.graph import Found, Graph, Kernel
 from graphsvc.kernels import rows
 
 _VERIFICATION = {
@@ -33,7 +33,7 @@ def judge(
         agent=agent,
         verification=_VERIFICATION[found.ended],
         loops=loops,
-        notices=tuple(_notices(graph, agent, declaration, reader, loops)),
+        notices=tuple(_notices(graph, agent, declaration, reader, found, loops)),
         limits=limits,
         visits=found.visits if reader.reads_everything and not proven else None,
         proof=Proof.ORDER if proven else None,
@@ -49,28 +49,31 @@ def _own_loop(agent: AgentRef, declaration: Declaration, limits: Limits) -> Iter
 
 def _longer(found: Found, limits: Limits) -> Iterator[Loop]:
     """Loops of at least two agents as the reader may see them. What they have in common, nearly all, is looked at once."""
-    agents = found.agents
-    hops = {ends: _hop(shared, agents[ends[0]], agents[ends[1]]) for ends, shared in found.hops.items()}
-    for nodes in found.loops:
-        steps = map(hops.__getitem__, zip(nodes, nodes[1:] + nodes[:1], strict=True))
-        yield Loop(tuple(map(agents.__getitem__, nodes)), tuple(steps), over_chain_limit=len(nodes) > limits.chain_limit)
+    agents, hops = found.agents, found.hops
+    if found.guarded or None in agents.values():
+        hops = {ends: _hop(hop, ends in found.guarded, agents[ends[0]], agents[ends[1]]) for ends, hop in hops.items()}
+    for nodes, steps in zip(found.loops, found.steps, strict=True):
+        along = tuple(map(agents.__getitem__, nodes)), tuple(map(hops.__getitem__, steps))
+        yield Loop(*along, over_chain_limit=len(nodes) > limits.chain_limit)
 
 
-def _hop(shared: Shared, source: AgentRef | None, target: AgentRef | None) -> Hop:
+def _hop(hop: Hop, guarded: bool, source: AgentRef | None, target: AgentRef | None) -> Hop:
     if source is None and target is None:
         return Hop(None)
-    stopped = shared.artifacts and source is not None and target is not None and barrier_stops(source.scope, target.scope)
-    return Hop(shared.events, stopped)
+    if guarded and source is not None and target is not None and barrier_stops(source.scope, target.scope):
+        return Hop(hop.events, barrier=True)
+    return hop
 
 
-def _notices(graph: Graph, agent: AgentRef, declaration: Declaration, reader: Reader, loops: Sequence[Loop]) -> Iterator[Notice]:
-    emitted = {emit.event for emit in declaration.emits}
-    for emit in declaration.emits:
-        heard = emit.event in declaration.listens or any(other != agent for other in graph.listeners(emit.event, reader))
-        if not heard:
+def _notices(
+    graph: Graph, agent: AgentRef, declaration: Declaration, reader: Reader, found: Found, loops: Sequence[Loop]
+) -> Iterator[Notice]:
+    emitted, triggers = {emit.event for emit in declaration.emits}, set(declaration.listens)
+    for emit, heard in zip(declaration.emits, found.heard, strict=True):
+        if not heard and emit.event not in triggers:
             yield UnheardEvent(emit.event)
-    for trigger in declaration.listens:
-        if trigger not in emitted and all(other == agent for other in graph.emitters(trigger, reader)):
+    for trigger, fed in zip(declaration.listens, found.fed, strict=True):
+        if not fed and trigger not in emitted:
             yield UnfedTrigger(trigger, _hint(graph, agent, trigger, reader))
     breaking = breaking_set(loops)
     if breaking is not None:

@@ -5,7 +5,12 @@ It takes half a minute of work, which each worker and each server under test wou
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from graphsvc.audit.local import audit
+from graphsvc.declarations.bulk import read_columns
+from graphsvc.declarations.files import write_file
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion, declare
 from graphsvc.domain.names import parse_agent
@@ -22,6 +27,10 @@ def main() -> None:
     service.close()
     loop = [other, AgentVersion(parse_agent("acme:developer"), 1, declare(["code.pushed"], ["review.done"]))]
     assert list(audit(loop, EVERYTHING))
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder) / "loop.parquet")
+        write_file(path, loop)
+        assert list(read_columns([path]))
 
 
 if __name__ == "__main__":

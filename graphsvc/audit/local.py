@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from graphsvc.audit.bounds import least_lengths
 from graphsvc.audit.components import find_components
 from graphsvc.audit.findings import EVENT_FINDINGS, component_findings
 from graphsvc.audit.parts import Parts
@@ -78,8 +79,10 @@ def _search(view: View, parts: Parts | None, tell: Tell) -> Found:
     chunks = [asked[at : at + PART_AGENTS] for at in range(0, len(asked), PART_AGENTS)]
     results: dict[int, Found] = {}
 
+    least = least_lengths(view.core, view.readable_inside, view.limits.max_length)
+
     def search(number: int) -> Found:
-        found = shortest_loops(view.core, view.readable_inside, chunks[number], view.limits)
+        found = shortest_loops(view.core, view.readable_inside, least, chunks[number], view.limits)
         if parts:
             parts.write(number, found)  # here, not by whoever waits: what was searched is kept although another part fails
         return found

@@ -13,7 +13,7 @@ from graphsvc.audit.view import View
 from graphsvc.domain.canonical import digest_of
 from graphsvc.domain.errors import InvalidInput, Violation
 
-_FORM = 1
+_FORM = 2
 """Grows when parts get another form or another meaning."""
 
 

@@ -114,7 +114,7 @@ def _step_ahead(ahead_starts, ahead, distances, distance, readable, layer, next_
 
 
 @numba.njit(cache=True, nogil=True)
-def _search(ahead_starts, ahead, behind_starts, behind, readable, asked, max_length, max_visits):
+def _search(ahead_starts, ahead, behind_starts, behind, readable, least, asked, max_length, max_visits):
     nodes = ahead_starts.size - 1
     agents = readable.size
     distances = np.full((2, nodes), -1, np.int32)  # of agents: how far from the root (0), how far to it (1)
@@ -130,6 +130,9 @@ def _search(ahead_starts, ahead, behind_starts, behind, readable, asked, max_len
     used = 0
     for number in range(asked.size):
         root = asked[number]
+        if least[root] > max_length:
+            lengths[number], ends[number] = BEYOND, used
+            continue
         visits = 0
         counts = np.zeros(2, np.int64)
         event_counts = np.zeros(2, np.int64)
@@ -213,11 +216,11 @@ def _search(ahead_starts, ahead, behind_starts, behind, readable, asked, max_len
     return lengths, ends, loops[:used].copy()
 
 
-def shortest_loops(core: Core, readable: Flags, asked: Ints, limits: AuditLimits) -> Found:
+def shortest_loops(core: Core, readable: Flags, least: Ints, asked: Ints, limits: AuditLimits) -> Found:
     """The shortest loop, and of those the first by name, through each of these agents of the core.
 
-    readable: per agent of the core. An agent whose search would look at more than max_visits incidences is CUT; one that has no
-    loop of at most max_length agents is BEYOND.
+    readable: per agent of the core; least: how many agents its shortest loop has at least. An agent whose search would look at more
+    than max_visits incidences is CUT; one that has no loop of at most max_length agents is BEYOND.
     """
     found = _search(
         core.ahead.starts,
@@ -225,6 +228,7 @@ def shortest_loops(core: Core, readable: Flags, asked: Ints, limits: AuditLimits
         core.behind.starts,
         core.behind.values,
         readable,
+        least,
         asked,
         limits.max_length,
         limits.max_visits,

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated
 
 import typer
 
 from graphsvc.cli.context import composition
 from graphsvc.cli.output import COMMAND_LINE, FILES, Exit, FailOn, counted, exit_for, to_json, wrong
-from graphsvc.collecting import uncollected
-from graphsvc.declarations.files import read_files
+from graphsvc.declarations.bulk import read_columns
 from graphsvc.domain.limits import DEFAULT_MAX_LOOPS, DEFAULT_MAX_VISITS, Limits
-from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import AgentRef, parse_scope
 from graphsvc.domain.redaction import EVERYTHING, Reader, reader_of
 from graphsvc.domain.report import Report
 from graphsvc.domain.wording import Language, report_text
-from graphsvc.service import check_files
+from graphsvc.graph import Graph
+from graphsvc.service import check_graph, graph_of
 
 MOST_LOOPS = 2**31 - 1
 MOST_VISITS = 2**53 - 1
@@ -49,15 +49,13 @@ def _reader(scopes: Sequence[str]) -> Reader:
     return reader_of(parse_scope(scope, "--reader", COMMAND_LINE) for scope in scopes)
 
 
-def _named(text: str, versions: Iterable[AgentVersion]) -> AgentRef:
+def _named(text: str, graph: Graph) -> AgentRef:
     """The agent of this reference or, where there is none, the only one of this name."""
     wanted = unicodedata.normalize("NFC", text)
-    same_name = []
-    for version in versions:
-        if version.agent.text == wanted:
-            return version.agent
-        if version.agent.name == wanted:
-            same_name.append(version.agent)
+    for agent in graph.agents_named(wanted.partition(":")[2]):
+        if agent.text == wanted:
+            return agent
+    same_name = graph.agents_named(wanted)
     if not same_name:
         raise wrong("--agent", f"{wanted!r} is not in the files", "name an agent that one of them declares")
     if len(same_name) > 1:
@@ -113,11 +111,10 @@ def register(app: typer.Typer) -> None:
             raise wrong("--agent", "and --every-agent are both given or both missing", "give one of the two")
         audience = _reader(reader or [])
         limits = Limits(max_loops=max_loops, max_visits=max_visits)
-        with uncollected():
-            versions = list(counted(read_files(files), "agents read"))
-        asked = None if agent is None else [_named(agent, versions)]
+        graph = graph_of(counted(read_columns(files), "agents read", size=attrgetter("size")))
+        asked = None if agent is None else [_named(agent, graph)]
         reports = counted(
-            check_files(versions, asked, audience, limits, composition(ctx).kernel(kernel.value)), "agents checked", printed=True
+            check_graph(graph, asked, audience, limits, composition(ctx).kernel(kernel.value)), "agents checked", printed=True
         )
         endings = {Exit.FINE}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from graphsvc.audit.local import Tell, audit
 from graphsvc.cli.context import Composition
 from graphsvc.cli.output import wrong
 from graphsvc.client import ClientTls, GraphClient
+from graphsvc.columns import Columns
 from graphsvc.domain.answers import Audited, Imported
 from graphsvc.domain.audit import AuditLimits
 from graphsvc.domain.model import AgentVersion
@@ -65,8 +66,8 @@ def _tls(tls: bool, ca: Path | None, certificate: Path | None, key: Path | None)
 class Target(Protocol):
     """A graph to load into, to read from and to audit."""
 
-    def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
-        """Store all of the versions or none."""
+    def import_columns(self, columns: Columns) -> Imported:
+        """Store all of the versions, every agent given once, or none."""
 
     def export(self, scopes: Sequence[Scope]) -> tuple[int, Iterator[AgentVersion]]:
         """The published versions of these scopes, or all, and the revision they were read at."""
@@ -83,8 +84,8 @@ class _Opened:
 
     service: GraphService
 
-    def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
-        return self.service.import_versions(versions)
+    def import_columns(self, columns: Columns) -> Imported:
+        return self.service.import_columns(columns)
 
     def export(self, scopes: Sequence[Scope]) -> tuple[int, Iterator[AgentVersion]]:
         return self.service.export(EVERYTHING, scopes)
@@ -103,8 +104,8 @@ class _Served:
 
     client: GraphClient
 
-    def import_versions(self, versions: Iterable[AgentVersion]) -> Imported:
-        return self.client.import_versions(versions)
+    def import_columns(self, columns: Columns) -> Imported:
+        return self.client.import_versions(columns.versions())
 
     def export(self, scopes: Sequence[Scope]) -> tuple[int, Iterator[AgentVersion]]:
         return self.client.export(scopes)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum, StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -136,24 +136,37 @@ def tell(answer: Any, text: str, form: Format, output: str | None) -> None:
         show(answer, text, form)
 
 
-def counted(items: Iterable[_T], what: str, *, printed: bool = False) -> Iterator[_T]:
-    """The same items, with a count on standard error while they pass, where that is a terminal.
+def _one(_: object) -> int:
+    return 1
 
-    printed: whether the items go to standard output as they pass; where that is a terminal too, they need no count.
+
+def counted(
+    items: Iterable[_T], what: str, *, printed: bool = False, size: Callable[[_T], int] = _one, total: int | None = None
+) -> Iterator[_T]:
+    """The same items, with a count of those done with on standard error, where that is a terminal.
+
+    printed: whether the items go to standard output as they pass; where that is a terminal too, they need no count. size: for how
+    many an item counts. total: what the count comes to, where that is known.
     """
     console = Console(stderr=True)
     if not console.is_terminal or (printed and sys.stdout.isatty()):
         yield from items
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f}"), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}: {task.completed:,.0f}" + (f" of {total:,}" if total else "")),
+        TimeElapsedColumn(),
+    )
     # Not redirected: the library would send what is printed meanwhile to standard error.
     with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as progress:
         task = progress.add_task(what, total=None)
-        done = 0
-        for done, item in enumerate(items, start=1):
-            if done % _PROGRESS_EVERY == 0:
-                progress.update(task, completed=done)
+        done = told = 0
+        for item in items:
             yield item
+            done += size(item)
+            if done - told >= _PROGRESS_EVERY:
+                told = done
+                progress.update(task, completed=done)
         progress.update(task, completed=done)
 
 

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from graphsvc.declarations.faults import Faults
 from graphsvc.declarations.jsonlines import read_json_lines, write_json_lines
 from graphsvc.declarations.manifest import read_manifests
 from graphsvc.domain.errors import InvalidInput, Violation
 from graphsvc.domain.model import AgentVersion
+from graphsvc.domain.names import AgentRef
 
 STANDARD_INPUT = "-"
 """The path that stands for JSON lines on standard input."""
 
+_JSON_LINES = ".jsonl"
 INSTALL_PARQUET = "install it with: pip install 'loopwarden[parquet]'"
 
-_Read = Callable[[BinaryIO, str, Faults], Iterator[tuple[int, AgentVersion]]]
+_T = TypeVar("_T")
+Read = Callable[[BinaryIO, str, Faults], Iterator[_T]]
+"""Reads a stream: takes it, how places name it, and where faults go. `READERS` has one for each ending."""
 
 
 def _parquet() -> Any:
@@ -30,16 +34,22 @@ def _parquet() -> Any:
 
 
 def _read_parquet(stream: BinaryIO, source: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
+    if parquet_reader(source, faults):
+        yield from _parquet().read_parquet(stream, source, faults)
+
+
+def parquet_reader(source: str, faults: Faults) -> bool:
+    """Whether Parquet can be read here; why not, goes to `faults`."""
     try:
-        parquet = _parquet()
+        _parquet()
     except ModuleNotFoundError:
         faults.refuse("file", source, "is Parquet, and pyarrow, which reads it, is not installed", INSTALL_PARQUET)
-        return
-    yield from parquet.read_parquet(stream, source, faults)
+        return False
+    return True
 
 
-_READERS: dict[str, _Read] = {
-    ".jsonl": read_json_lines,
+READERS: Mapping[str, Read[tuple[int, AgentVersion]]] = {
+    _JSON_LINES: read_json_lines,
     ".ndjson": read_json_lines,
     ".parquet": _read_parquet,
     ".yaml": read_manifests,
@@ -47,7 +57,8 @@ _READERS: dict[str, _Read] = {
 }
 
 
-def _name(path: str) -> str:
+def name_of(path: str) -> str:
+    """How places name a file."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
@@ -55,11 +66,12 @@ def _open(path: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb")
 
 
-def _read(path: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
-    name = _name(path)
-    read = read_json_lines if path == STANDARD_INPUT else _READERS.get(Path(path).suffix.lower())
+def read_file(path: str, faults: Faults, readers: Mapping[str, Read[_T]]) -> Iterator[_T]:
+    """What the reader of its ending finds in a file. What is wrong goes to `faults`."""
+    name = name_of(path)
+    read = readers.get(_JSON_LINES if path == STANDARD_INPUT else Path(path).suffix.lower())
     if read is None:
-        endings = ", ".join(_READERS)
+        endings = ", ".join(readers)
         faults.refuse("file", name, "has an ending that no reader knows", f"name it {endings}, or pass - for standard input")
         return
     try:
@@ -69,7 +81,12 @@ def _read(path: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
         faults.refuse("file", name, f"cannot be read: {error.strerror or error}", "give the path of a file that can be read")
 
 
-class _Places:
+def repeated(agent: AgentRef, place: str, first: str) -> Violation:
+    """Why an agent may not be given here."""
+    return Violation(field="agent", place=place, reason=f"{agent} is given already at {first}", remedy="give every agent once")
+
+
+class Places:
     """Where each agent was given first: texts and numbers only, as there may be millions."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -83,27 +100,31 @@ class _Places:
         first = lines.setdefault(version.agent.name, (file, line))
         if first == (file, line):
             return None
-        return Violation(
-            field="agent",
-            place=self._text(file, line),
-            reason=f"{version.agent} is given already at {self._text(*first)}",
-            remedy="give every agent once",
-        )
+        return repeated(version.agent, self._text(file, line), self._text(*first))
+
+    def of(self, agent: AgentRef) -> tuple[str, int | None] | None:
+        """The path and the line where an agent is given, no line in a file of rows. None for standard input and unknown agents."""
+        found = self._lines.get((agent.scope.company, agent.scope.area), {}).get(agent.name)
+        if found is None or self._paths[found[0]] == STANDARD_INPUT:
+            return None
+        path = self._paths[found[0]]
+        return path, None if Path(path).suffix.lower() == ".parquet" else found[1]
 
     def _text(self, file: int, line: int) -> str:
-        return f"{_name(self._paths[file])}:{line}"
+        return f"{name_of(self._paths[file])}:{line}"
 
 
-def read_files(paths: Sequence[str]) -> Iterator[AgentVersion]:
+def read_files(paths: Sequence[str], places: Places | None = None) -> Iterator[AgentVersion]:
     """The versions that files declare, streamed in their order; unnumbered ones have the number 0.
 
     A path ends in .jsonl or .ndjson, .parquet, .yaml or .yml, or is ``-`` for JSON lines on standard input. Raises InvalidInput
     with the faults of all files, after the last of them was read: take what came before for good only when the reading has ended.
+    places: made for these paths, to be told where each agent is.
     """
     faults = Faults()
-    places = _Places(paths)
+    places = places or Places(paths)
     for file, path in enumerate(paths):
-        for line, version in _read(path, faults):
+        for line, version in read_file(path, faults, READERS):
             refusal = places.refusal(version, file, line)
             if refusal:
                 faults.add([refusal])

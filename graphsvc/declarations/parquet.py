@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -18,6 +18,7 @@ from graphsvc.domain.errors import InvalidInput
 from graphsvc.domain.model import AgentVersion
 
 _ROWS_AT_ONCE = 4_096
+_T = TypeVar("_T")
 _EMIT = pa.struct([pa.field("event", pa.string(), nullable=False), ("context", pa.string()), ("artifacts", pa.list_(pa.string()))])
 _SCHEMA = pa.schema(
     [
@@ -86,7 +87,8 @@ def _bare(emit: Any) -> Any:
     return emit
 
 
-def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch as records of plain values."""
     columns = [column.to_pylist() for column in batch.columns]
     for values in zip(*columns, strict=True):
         record = dict(zip(batch.schema.names, values, strict=True))
@@ -95,29 +97,43 @@ def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def read_parquet(stream: BinaryIO, source: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
-    """Row numbers, from 1, and the versions of the rows, streamed by record batches; unnumbered versions have the number 0.
+def read_batches(
+    stream: BinaryIO, source: str, faults: Faults, found: Callable[[pa.RecordBatch, int], Iterator[_T]]
+) -> Iterator[_T]:
+    """What is found in the record batches of a file. found: takes a batch and how many rows there were before it.
 
-    source: how places name the stream. What is wrong goes to `faults`; a damaged file ends the reading.
+    What is wrong with the file as such goes to `faults`, and a damaged file ends the reading.
     """
     row = 0
     try:
         file = pq.ParquetFile(stream)
         _check_columns(file.schema_arrow, source)
         for batch in file.iter_batches(_ROWS_AT_ONCE):
-            for record in _records(batch):
-                row += 1
-                try:
-                    version = version_from(record, f"{source}:{row}")
-                except InvalidInput as error:
-                    faults.add(error.violations)
-                else:
-                    yield row, version
+            yield from found(batch, row)
+            row += batch.num_rows
     except InvalidInput as error:
         faults.add(error.violations)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         place = f"{source}:{row + 1}" if row else source
         faults.refuse("file", place, f"is not readable Parquet: {str(error).splitlines()[0]}", "write the file again")
+
+
+def read_parquet(stream: BinaryIO, source: str, faults: Faults) -> Iterator[tuple[int, AgentVersion]]:
+    """Row numbers, from 1, and the versions of the rows, streamed by record batches; unnumbered versions have the number 0.
+
+    source: how places name the stream. What is wrong goes to `faults`; a damaged file ends the reading.
+    """
+
+    def versions(batch: pa.RecordBatch, before: int) -> Iterator[tuple[int, AgentVersion]]:
+        for row, record in enumerate(records(batch), start=before + 1):
+            try:
+                version = version_from(record, f"{source}:{row}")
+            except InvalidInput as error:
+                faults.add(error.violations)
+            else:
+                yield row, version
+
+    return read_batches(stream, source, faults, versions)
 
 
 def _row(version: AgentVersion) -> dict[str, Any]:

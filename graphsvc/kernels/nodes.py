@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from graphsvc.kernels.rows import Ints, Longs, capacity, longer
+from graphsvc.kernels.rows import Ints, Longs, longer
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
@@ -151,7 +151,7 @@ def _alike(arrays: Arrays, hashed: int, found: Ints) -> int:
 def _resolve(arrays: Arrays, text: Bytes, ends: Longs, scopes: Ints, add: bool, buffer: Bytes, found: Ints) -> None:
     """Fill `found` with the nodes of these names; new ones get the next numbers, or UNKNOWN where nothing is to be added.
 
-    buffer: as long as the longest name, and not read.
+    buffer: as long as the longest new name at least, and not read.
     """
     held, start, slots, look, look_slots, agent, scope, node, counts, key = arrays
     first = 0
@@ -194,6 +194,11 @@ def _resolve(arrays: Arrays, text: Bytes, ends: Longs, scopes: Ints, add: bool, 
                 counts[_AGENTS] += 1
             counts[_NODES] = new + 1
         first = end
+
+
+def _encoded(names: Sequence[str]) -> tuple[Bytes, Longs]:
+    encoded = [name.encode() for name in names]
+    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
 
 
 class Nodes:
@@ -245,27 +250,33 @@ class Nodes:
 
     def find(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope (EVENT for an event), UNKNOWN where there is none."""
-        return self._resolved(scopes, names, add=False)
+        return self.find_texts(np.array(scopes, np.int32), *_encoded(names))
+
+    def find_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
+        """The same for names in one array of UTF-8, each of which ends where the next begins."""
+        return self._resolved(scopes, text, ends, add=False)
 
     def add(self, scopes: Sequence[int], names: Sequence[str]) -> Ints:
         """The node of each name within its scope; what is not known yet gets the next numbers in the order given."""
-        return self._resolved(scopes, names, add=True)
+        return self.add_texts(np.array(scopes, np.int32), *_encoded(names))
 
-    def _resolved(self, scopes: Sequence[int], names: Sequence[str], *, add: bool) -> Ints:
-        encoded = [name.encode() for name in names]
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
-        if add:
-            self._make_room(len(encoded), len(encoded) - list(scopes).count(EVENT), text.size)
-        found = np.empty(len(encoded), np.int32)
+    def add_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
+        """The same for names in one array of UTF-8, each of which ends where the next begins."""
         known = self.count
-        buffer = np.empty(max(map(len, encoded), default=0), np.uint8)
-        _resolve(self.arrays, text, ends, np.array(scopes, np.int32), add, buffer, found)
-        beyond_ascii = text.size != sum(map(len, names))
-        for i in range(len(names)) if add and beyond_ascii else ():
-            if scopes[i] == EVENT and found[i] >= known and not names[i].isascii():
-                self._look(found[i], names[i])
-                known = found[i] + 1
+        self._make_room(ends.size, int(np.count_nonzero(scopes != EVENT)), text.size)
+        found = self._resolved(scopes, text, ends, add=True)
+        high = text >= 128
+        if high.any():
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(high)])
+            beyond_ascii = np.diff(before[ends], prepend=0) > 0
+            for node in np.unique(found[beyond_ascii & (scopes == EVENT) & (found >= known)]).tolist():
+                self._look(node, self.name(node))
+        return found
+
+    def _resolved(self, scopes: Ints, text: Bytes, ends: Longs, *, add: bool) -> Ints:
+        found = np.empty(ends.size, np.int32)
+        buffer = np.empty(text.size if add else 0, np.uint8)  # for looks, which only new names need
+        _resolve(self.arrays, text, ends, scopes, add, buffer, found)
         return found
 
     def _make_room(self, names: int, fresh: int, size: int) -> None:
@@ -284,7 +295,8 @@ class Nodes:
         sizes = len(held.slots), len(held.look_slots)
         needed = [(count + count // 3) for count in (nodes + names, nodes - agents + names - fresh)]
         if needed[0] > sizes[0] or needed[1] > sizes[1]:
-            slots, look_slots = (np.full(capacity(*pair), UNKNOWN, np.int32) for pair in zip(sizes, needed, strict=True))
+            # Both at once, and by half, as each name is hashed anew.
+            slots, look_slots = (np.full(max(256, count + count // 2), UNKNOWN, np.int32) for count in needed)
             _refill(self.arrays, slots, look_slots)
             self.arrays = self.arrays._replace(slots=slots, look_slots=look_slots)
 

@@ -200,9 +200,10 @@ class Numbers:
 
     def follow(self, rows: Rows, agents: Sequence[int]) -> None:
         """Put the numbers right after these agents' rows have changed. As many changes as there are incidences make it worth
-        while to number everything anew, since what was taken away has left numbers equal that could differ."""
+        while to number everything anew, since what was taken away has left numbers equal that could differ; so does a change of
+        many agents at once, as each takes as long as some hundreds of incidences do then."""
         self._changes += len(agents)
-        if len(agents) > max(1_000, rows.incidences // 16) or self._changes > max(100_000, rows.incidences):
+        if len(agents) > max(1_000, rows.incidences // 512) or self._changes > max(100_000, rows.incidences):
             self.rebuild(rows)
             return
         self.of = longer(self.of, rows.nodes)

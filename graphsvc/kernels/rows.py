@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -150,6 +151,25 @@ def _shared(
     return count
 
 
+@numba.njit(cache=True, nogil=True)
+def others(
+    table: Table, nodes: int, events: Ints, root: int, agent: Ints, scope: Ints, readable: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Whether each event, those from `nodes` on being in no row, has a readable agent other than the root in its row."""
+    found = np.zeros(events.size, np.bool_)
+    for i in range(events.size):
+        event = events[i]
+        if event >= nodes:
+            continue
+        start = table.heads[event, START]
+        for at in range(start, start + table.heads[event, SIZE]):
+            other = table.data[at]
+            if other != root and readable[scope[agent[other]]]:
+                found[i] = True
+                break
+    return found
+
+
 def _empty_table() -> Table:
     return Table(np.zeros((0, 2), np.int32), np.zeros(0, np.int32), np.zeros(1, np.int64))
 
@@ -224,13 +244,13 @@ class Rows:
     ) -> tuple[list[int], list[int]]:
         """The events of each hop from a source to a target, one hop after the other, and where each hop's end there; the root's
         rows are replaced by `emits` and `hears`."""
-        sources, targets = np.array(pairs, np.int32).reshape(-1, 2).T
-        rows = np.array(emits, np.int32), np.array(hears, np.int32)
+        flat = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * len(pairs))
+        asked = np.array(emits, np.int32), np.array(hears, np.int32), flat[::2].copy(), flat[1::2].copy()
         ends, events = np.empty(len(pairs), np.int64), np.empty(4 * len(pairs), np.int32)
-        count = _shared(self.ahead, self.behind, root, *rows, sources.copy(), targets.copy(), ends, events)
+        count = _shared(self.ahead, self.behind, root, *asked, ends, events)
         if count > events.size:
             events = np.empty(count, np.int32)
-            _shared(self.ahead, self.behind, root, *rows, sources.copy(), targets.copy(), ends, events)
+            _shared(self.ahead, self.behind, root, *asked, ends, events)
         return events[:count].tolist(), ends.tolist()
 
     def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:

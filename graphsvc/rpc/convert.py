@@ -107,8 +107,8 @@ def limits_from_proto(message: pb.AppliedLimits) -> Limits:
 
 
 # Most of an answer is the agents and hops of its loops, and the same ones come again and again. Messages put one after the other
-# in serialised form are read as one, their repeated fields joined: so a loop is put together from remembered pieces, which takes a
-# third of the time of filling in its fields.
+# in serialised form are read as one, their repeated fields joined: so the loops of a report are put together from remembered pieces
+# and read in one go, which takes a fraction of the time of filling in their fields.
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -125,20 +125,35 @@ def _hop_piece(events: tuple[str, ...] | None, barrier: bool) -> bytes:
 _HIDDEN_AGENT = pb.Loop(agents=[pb.LoopAgent()]).SerializeToString()
 
 
-def _write_loop(message: pb.Loop, loop: Loop) -> None:
+@lru_cache(maxsize=_REMEMBERED)
+def _loop_rest(length: int, over_chain_limit: bool) -> bytes:
+    return pb.Loop(length=length, self=length == 1, over_chain_limit=over_chain_limit).SerializeToString()
+
+
+def _loop_bytes(loop: Loop) -> bytes:
     pieces = [_HIDDEN_AGENT if agent is None else _agent_piece(*agent) for agent in loop.agents]
     pieces += starmap(_hop_piece, loop.hops)
-    message.ParseFromString(b"".join(pieces))
-    message.length = loop.length
-    message.self = loop.is_self
-    message.over_chain_limit = loop.over_chain_limit
+    pieces.append(_loop_rest(loop.length, loop.over_chain_limit))
+    return b"".join(pieces)
+
+
+_LOOPS = pb.Report(loops=[pb.Loop()]).SerializeToString()[:1]
+"""What stands before the size of each loop of a report."""
+
+
+def _varint(number: int) -> bytes:
+    """A size as the wire has it: seven bits a byte, the lowest first."""
+    written = bytearray()
+    while number >= 128:
+        written.append(number & 127 | 128)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
 
 
 def loop_to_proto(loop: Loop) -> pb.Loop:
     """A loop for the wire."""
-    message = pb.Loop()
-    _write_loop(message, loop)
-    return message
+    return pb.Loop.FromString(_loop_bytes(loop))
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -177,7 +192,14 @@ def _notice_from_proto(message: pb.Notice) -> Notice:
 
 def report_to_proto(report: Report) -> pb.Report:
     """A report for the wire, with its digest."""
-    message = pb.Report(
+    message = pb.Report()
+    _write_report(message, report)
+    return message
+
+
+def _write_report(message: pb.Report, report: Report) -> None:
+    loops = [part for loop in report.loops if (found := _loop_bytes(loop)) for part in (_LOOPS, _varint(len(found)), found)]
+    rest = pb.Report(
         agent=agent_to_proto(report.agent),
         verification=_VERIFICATIONS[report.verification],
         notices=map(_notice_to_proto, report.notices),
@@ -187,9 +209,15 @@ def report_to_proto(report: Report) -> pb.Report:
         digest=report.digest,
         proof=_PROOFS[report.proof],
     )
-    for loop in report.loops:
-        _write_loop(message.loops.add(), loop)
-    return message
+    message.ParseFromString(b"".join([rest.SerializeToString(), *loops]))
+
+
+def checked_to_proto(report: Report) -> pb.CheckVersionResponse:
+    """The answer to a check, for the wire."""
+    response = pb.CheckVersionResponse()
+    # In its place at once: giving it to the response made would copy all of it.
+    _write_report(response.report, report)
+    return response
 
 
 def report_from_proto(message: pb.Report) -> Report:
@@ -213,9 +241,9 @@ def report_from_proto(message: pb.Report) -> Report:
 
 def published_to_proto(published: Published) -> pb.PublishVersionResponse:
     """The answer to a publication, for the wire."""
-    return pb.PublishVersionResponse(
-        revision=published.revision, created=published.created, report=report_to_proto(published.report)
-    )
+    response = pb.PublishVersionResponse(revision=published.revision, created=published.created)
+    _write_report(response.report, published.report)
+    return response
 
 
 def published_from_proto(message: pb.PublishVersionResponse) -> Published:

@@ -47,7 +47,7 @@ class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
                 at_least_revision=check.at_least_revision,
             )
         call.note(report)
-        return pb.CheckVersionResponse(report=convert.report_to_proto(report))
+        return convert.checked_to_proto(report)
 
     def PublishVersion(self, request: pb.PublishVersionRequest, context: grpc.ServicerContext) -> pb.PublishVersionResponse:  # noqa: N802, ARG002
         """Store a version and report on it."""

@@ -18,6 +18,7 @@ from graphsvc.domain.model import Declaration, Emit, EntryKind, LogEntry
 from graphsvc.domain.names import INSTALLATION, AgentRef, Scope
 
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_quoted = json.encoder.encode_basestring
 _from_json = json.JSONDecoder().decode
 _KINDS = {kind.value: kind for kind in EntryKind}
 
@@ -36,9 +37,19 @@ class Row(NamedTuple):
 
 def row_of(entry: LogEntry) -> Row:
     """The entry as it is stored."""
-    declaration = _to_json(entry.declaration.as_json())
+    declaration = _as_text(entry.declaration)
     columns = (entry.revision, entry.kind.value, entry.agent.scope.text, entry.agent.name, entry.number, declaration)
     return Row(*columns, digest=_digest(*columns))
+
+
+def _as_text(declaration: Declaration) -> str:
+    """The declaration as JSON; made by hand, as that takes a third of the time for plain names, which most events are."""
+    emits = [_emit_text(emit) if emit.context or emit.artifacts else _quoted(emit.event) for emit in declaration.emits]
+    return f'{{"emits":[{",".join(emits)}],"listens":[{",".join(map(_quoted, declaration.listens))}]}}'
+
+
+def _emit_text(emit: Emit) -> str:
+    return _to_json({"event": emit.event, "context": emit.context, "artifacts": emit.artifacts})
 
 
 def entries_of(rows: Iterable[Row], after: int) -> Iterator[LogEntry]:

@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agentplat.cli import delegating, dispatching, governing, people, publishing, runs, serving, spaces, tooling, working
+from agentplat.cli import (
+    delegating,
+    dispatching,
+    governing,
+    orchestrating,
+    people,
+    publishing,
+    runs,
+    serving,
+    spaces,
+    tooling,
+    working,
+)
 from agentplat.cli.outcomes import Exit, ServerRefused, ServerSilent
 from agentplat.cli.remote import Remote, read_token
 from agentplat.domain.errors import ChildFailed, GraphUnavailable, PlatformError, StoreUnavailable
@@ -133,6 +145,7 @@ def build() -> typer.Typer:
     dispatching.register(app, serving.dispatch_command(commands), _connect)
     publishing.register(app, _connect)
     governing.register(app, _connect)
+    orchestrating.register(app, _connect)
     runs.register(app, _connect)
     delegating.register(app, _connect)
     working.register(app, _connect)

@@ -34,6 +34,7 @@ from agentplat.domain.outbox import Backoff
 from agentplat.drivers.scripted import ScriptedDriver
 from agentplat.home import Home, open_home
 from agentplat.loop_check import GraphAddress, open_loop_check
+from agentplat.pipeline_runner import PipelineRunner
 from agentplat.run_tokens import RunTokens
 from agentplat.settings import Settings, load
 from agentplat.signing import Signer, read_key
@@ -51,6 +52,7 @@ from agentplat.usecases.catalogue import LEASE_MARGIN_S, Patience, UseCases, bui
 from agentplat.usecases.dispatch_events import DispatchEvents
 from agentplat.usecases.manage_people import ManagePeople
 from agentplat.usecases.manage_tokens import ManageTokens
+from agentplat.usecases.run_pipelines import RunPipelines
 from agentplat.usecases.tool import AnyTool
 from agentplat.worker import Worker
 from agentplat.worktrees.folder import FolderWorkTrees
@@ -243,7 +245,8 @@ def run_both(flags: Mapping[str, str], config: Path | None, announce: Announce) 
 
 @contextmanager
 def working(settings: Settings, tools: Iterable[AnyTool] = ()) -> Iterator[None]:
-    """Workers that take runs until the block ends, then finish the ones under way. tools: those installed.
+    """Workers that take runs, and a runner of pipelines, until the block ends; then they finish what is under way. tools: those
+    installed.
 
     Raises InvalidInput, StoreUnavailable, SchemaOutdated.
     """
@@ -255,6 +258,9 @@ def working(settings: Settings, tools: Iterable[AnyTool] = ()) -> Iterator[None]
         store.check()
         content = open_content(settings.content, settings.content_endpoint)
         acting = build_acting(store, content, settings.run_lease_s, tools, _trees(settings))
+        pipelines = PipelineRunner(RunPipelines(store=store, content=content), settings.poll_interval_s)
+        pipelines.start()
+        stack.callback(pipelines.stop, settings.drain_timeout_s)
         drivers = [ScriptedDriver(), ModelDriver()]
         workers = [Worker(acting, drivers, settings.poll_interval_s) for _ in range(settings.runs_at_once)]
         stack.callback(_stop, workers, settings.drain_timeout_s)

@@ -13,8 +13,9 @@ AREAS = {
     "P": "Publishing",
     "R": "Runs, trails, chains and the dispatcher",
     "A": "Artifacts, labels, the Gate and budgets",
-    "D": "Delegation and output contracts",
+    "D": "Delegation, output contracts and orchestration",
     "O": "Commands, settings, access and limits",
+    "W": "Workspaces, tickets, spaces and work trees",
     "U": "Studio",
 }
 

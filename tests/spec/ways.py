@@ -21,7 +21,12 @@ from agentplat.usecases.catalogue import UseCases, build_acting
 PAGE = Path("docs/guards.md")
 PACKAGE = Path(agentplat.__file__).parent
 HTTP = frozenset({"get", "post", "put", "patch", "delete"})
-PROCESSES = {"dispatcher": "the dispatcher", "worker": "a worker", "courier": "the courier"}
+PROCESSES = {
+    "dispatcher": "the dispatcher",
+    "worker": "a worker",
+    "courier": "the courier",
+    "pipeline_runner": "the runner of pipelines",
+}
 
 _CHAIN = "limit of hops, budget of runs, barrier, pause"
 # What stands before each place that makes work, by the function that does. A new one has to be given its guards here.
@@ -36,6 +41,7 @@ GUARDS: Mapping[str, tuple[str, str]] = {
     "usecases.ticket_tools:CreateTicket.act": ("a ticket that hands nothing on", "depth where it has a parent"),
     "usecases.open_run:OpenRun.__call__": ("a person's run, which begins a chain", "barrier"),
     "usecases.dispatch_events:_Leaving._open": ("the run of an event", f"{_CHAIN}, own events"),
+    "usecases.move_pipeline:Movement._opened": ("the run of a pipeline's step", f"{_CHAIN}, the pipeline's budget"),
     # The one place for each that others go through, with the guards above.
     "usecases.make_ticket:make_ticket": ("", ""),
     "usecases.open_work:open_work": ("", ""),

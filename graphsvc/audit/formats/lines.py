@@ -9,6 +9,7 @@ from typing import Any
 
 from graphsvc.audit.baseline import Judged
 from graphsvc.audit.formats.heading import Heading
+from graphsvc.audit.formats.sarif import agents_of
 from graphsvc.audit.messages import message_of
 from graphsvc.domain.rules import RULES, Level
 
@@ -81,9 +82,22 @@ def _escaped(data: str) -> str:
     return data.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def github(_: Heading, judged: Iterable[Judged]) -> Iterator[str]:
+def _place(heading: Heading, judged: Judged) -> str:
+    agents = agents_of(judged.finding)
+    place = heading.place_of(agents[0]) if agents else None
+    if place is None:
+        return ""
+    path, line = place
+    return f"file={_property(path)}," + (f"line={line}," if line is not None else "")
+
+
+def _property(data: str) -> str:
+    return _escaped(data).replace(":", "%3A").replace(",", "%2C")
+
+
+def github(heading: Heading, judged: Iterable[Judged]) -> Iterator[str]:
     """Workflow commands that GitHub Actions shows as annotations."""
     for each in _Tally().open_ones(judged):
         rule = each.finding.rule
-        title = _escaped(f"{rule.id} {rule.name}").replace(":", "%3A").replace(",", "%2C")
-        yield f"::{_COMMANDS[rule.level]} title={title}::{_escaped(message_of(each.finding))}"
+        title = _property(f"{rule.id} {rule.name}")
+        yield f"::{_COMMANDS[rule.level]} {_place(heading, each)}title={title}::{_escaped(message_of(each.finding))}"

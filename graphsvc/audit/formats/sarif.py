@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphsvc.audit.baseline import Acceptance, Judged
-from graphsvc.audit.formats.heading import Heading
+from graphsvc.audit.formats.heading import Heading, PlaceOf, uri_of
 from graphsvc.audit.messages import message_of
 from graphsvc.domain.audit import CrossingCompanies, Finding, LoopComponent, SearchCut, ShortestLoop, TriggersToDrop
 from graphsvc.domain.names import AgentRef
@@ -42,7 +42,8 @@ def _agent(agent: AgentRef) -> dict[str, Any]:
     return {"name": agent.name, "fullyQualifiedName": agent.text, "kind": "agent"}
 
 
-def _agents(finding: Finding) -> list[AgentRef]:
+def agents_of(finding: Finding) -> list[AgentRef]:
+    """The agents that a finding is about, the first one first."""
     match finding:
         case LoopComponent() | SearchCut():
             return list(finding.agents)
@@ -56,13 +57,24 @@ def _agents(finding: Finding) -> list[AgentRef]:
             return [finding.agent]
 
 
-def _flow(loop: Loop) -> dict[str, Any]:
+def _location(agent: AgentRef, place_of: PlaceOf) -> dict[str, Any]:
+    location: dict[str, Any] = {"logicalLocations": [_agent(agent)]}
+    place = place_of(agent)
+    if place is not None:
+        path, line = place
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri_of(path)}}
+        if line is not None:
+            location["physicalLocation"]["region"] = {"startLine": line}
+    return location
+
+
+def _flow(loop: Loop, place_of: PlaceOf) -> dict[str, Any]:
     steps = []
     events = [None, *[hop.events for hop in loop.hops]]
     for agent, heard in zip([*loop.agents, loop.agents[0]], events, strict=True):
         location: dict[str, Any] = {"message": {"text": hidden_agent() if agent is None else agent.text}}
         if agent is not None:
-            location["logicalLocations"] = [_agent(agent)]
+            location |= _location(agent, place_of)
         steps.append({"location": location, "properties": {"startedBy": list(heard)}} if heard else {"location": location})
     return {"threadFlows": [{"locations": steps}]}
 
@@ -75,7 +87,7 @@ def _suppression(accepted: Acceptance) -> dict[str, Any]:
     }
 
 
-def _result(judged: Judged) -> dict[str, Any]:
+def _result(judged: Judged, place_of: PlaceOf) -> dict[str, Any]:
     finding = judged.finding
     kind, level = _KINDS[finding.rule.level]
     result: dict[str, Any] = {
@@ -87,11 +99,11 @@ def _result(judged: Judged) -> dict[str, Any]:
         "partialFingerprints": {"finding/v1": finding.fingerprint},
         "properties": finding.details(),
     }
-    agents = list(dict.fromkeys(_agents(finding)))
+    agents = list(dict.fromkeys(agents_of(finding)))
     if agents:
-        result["locations"] = [{"logicalLocations": [_agent(agent)]} for agent in agents]
+        result["locations"] = [_location(agent, place_of) for agent in agents]
     if isinstance(finding, ShortestLoop):
-        result["codeFlows"] = [_flow(finding.loop)]
+        result["codeFlows"] = [_flow(finding.loop, place_of)]
     if judged.accepted is not None:
         result["suppressions"] = [_suppression(judged.accepted)]
     return result
@@ -109,6 +121,6 @@ def sarif(heading: Heading, judged: Iterable[Judged]) -> Iterator[str]:
     yield f'"properties": {_json(heading.as_json())}, "results": ['
     before = ""
     for each in judged:
-        yield before + _json(_result(each))
+        yield before + _json(_result(each, heading.place_of))
         before = ","
     yield "]}]}"

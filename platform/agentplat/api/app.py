@@ -6,7 +6,20 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from agentplat.api import agents, delegation, dispatch, external, governing, people, problems, runs, spaces, tickets, workspaces
+from agentplat.api import (
+    agents,
+    delegation,
+    dispatch,
+    external,
+    governing,
+    orchestration,
+    people,
+    problems,
+    runs,
+    spaces,
+    tickets,
+    workspaces,
+)
 from agentplat.api.callers import Platform, Served
 from agentplat.api.gateway import Application, Gateway, GatewayLimits, Receive, Scope, Send
 from agentplat.api.models import HealthOut
@@ -40,7 +53,7 @@ def create_app(platform: Platform, limits: GatewayLimits, telemetry: Telemetry, 
     app.include_router(external.router)
     app.include_router(external.mcp_router)
     app.include_router(dispatch.router)
-    for together in (workspaces, tickets, spaces, delegation):
+    for together in (workspaces, tickets, spaces, delegation, orchestration):
         app.include_router(together.router)
     _add_open_routes(app)
     if pages is not None:

@@ -23,7 +23,7 @@ from agentplat.api.governing_models import (
     RunStateOut,
 )
 from agentplat.domain.errors import InvalidInput, Violation
-from agentplat.usecases.manage_budgets import Named
+from agentplat.usecases.manage_budgets import Named, OfPipeline
 from agentplat.usecases.names import check_name, check_ref, check_scope
 
 router = APIRouter(prefix="/v1", tags=["governing"])
@@ -88,16 +88,19 @@ def resume_run(served: Served, access: Caller, run: Id) -> RunStateOut:
     return RunStateOut(run=found.id, state=found.state.value)
 
 
-def _named(scope: str | None, agent: str | None, run: int | None) -> Named:
-    given = [name for name, value in (("scope", scope), ("agent", agent), ("run", run)) if value is not None]
+def _named(scope: str | None, agent: str | None, run: int | None, pipeline: int | None) -> Named:
+    named = (("scope", scope), ("agent", agent), ("run", run), ("pipeline", pipeline))
+    given = [name for name, value in named if value is not None]
     if len(given) != 1:
-        remedy = "name one scope, one agent or one run"
+        remedy = "name one scope, one agent, one run or one pipeline"
         raise InvalidInput([Violation(field="scope", reason=f"{len(given)} things are named", remedy=remedy)])
     if scope is not None:
         return check_scope(scope, "scope")
     if agent is not None:
         return check_ref(agent, "agent")
-    assert run is not None  # one of the three is given
+    if pipeline is not None:
+        return OfPipeline(id=pipeline)
+    assert run is not None  # one of the four is given
     return run
 
 
@@ -108,15 +111,16 @@ def show_budgets(
     scope: str | None = None,
     agent: str | None = None,
     run: Annotated[int | None, Query(ge=1, le=2**63 - 1)] = None,
+    pipeline: Annotated[int | None, Query(ge=1, le=2**63 - 1)] = None,
 ) -> BudgetsOut:
-    """The ceilings on a scope, an agent or a run, with the broader ones that the caller may read."""
-    found = served.use_cases.governing.budgets.show(access, _named(scope, agent, run))
+    """The ceilings on a scope, an agent, a run or a pipeline, with the broader ones that the caller may read."""
+    found = served.use_cases.governing.budgets.show(access, _named(scope, agent, run, pipeline))
     return BudgetsOut(budgets=[BudgetOut.shown(budget) for budget in found])
 
 
 @router.put("/budgets")
 def set_ceiling(served: Served, access: Caller, given: CeilingIn) -> BudgetsOut:
     """Set or lift a ceiling."""
-    named = _named(given.scope, given.agent, given.run)
+    named = _named(given.scope, given.agent, given.run, given.pipeline)
     served.use_cases.governing.budgets.set(access, named, given.unit, given.ceiling)
     return BudgetsOut(budgets=[BudgetOut.shown(budget) for budget in served.use_cases.governing.budgets.show(access, named)])

@@ -153,10 +153,11 @@ class BudgetsOut(Wire):
 
 
 class CeilingIn(Wire):
-    """A ceiling on one thing: a scope, an agent or a run. ceiling: null lifts it."""
+    """A ceiling on one thing: a scope, an agent, a run or a pipeline. ceiling: null lifts it."""
 
     scope: str | None = None
     agent: str | None = None
     run: int | None = Field(default=None, ge=1, le=2**63 - 1)
+    pipeline: int | None = Field(default=None, ge=1, le=2**63 - 1)
     unit: Unit
     ceiling: int | None = Field(ge=0, le=MOST)

@@ -20,6 +20,7 @@ Why = Annotated[str, typer.Option("--reason", help="Why; it is recorded.", show_
 Digest = Annotated[str, typer.Option(help="The digest that `approval show` printed.", show_default=False)]
 ScopeName = Annotated[str | None, typer.Option(help="'*', acme or acme/platform", show_default=False)]
 AgentName = Annotated[str | None, typer.Option(help="SCOPE:NAME", show_default=False)]
+PipelineOption = Annotated[int | None, typer.Option(help="The pipeline's number.", min=1, show_default=False)]
 RunOption = Annotated[int | None, typer.Option(help="The run's number.", min=1, show_default=False)]
 
 
@@ -107,7 +108,7 @@ def _budget_lines(answer: Mapping[str, Any]) -> str:
 
 
 def _register_budgets(app: typer.Typer, connect: Connect) -> None:
-    budgets = typer.Typer(help="What scopes, agents and runs may spend.", no_args_is_help=True)
+    budgets = typer.Typer(help="What scopes, agents, runs and pipelines may spend.", no_args_is_help=True)
     app.add_typer(budgets, name="budget")
 
     @budgets.command("show")
@@ -115,6 +116,7 @@ def _register_budgets(app: typer.Typer, connect: Connect) -> None:
         scope: ScopeName = None,
         agent: AgentName = None,
         run: RunOption = None,
+        pipeline: PipelineOption = None,
         server: Server = None,
         token_file: TokenFile = None,
         form: Form = Format.TEXT,
@@ -124,7 +126,7 @@ def _register_budgets(app: typer.Typer, connect: Connect) -> None:
         Example: agentplat budget show --agent acme/platform:developer --token-file ana.token
         """
         with connect(server, token_file) as remote:
-            answer = remote.get("/v1/budgets", scope=scope, agent=agent, run=run)
+            answer = remote.get("/v1/budgets", scope=scope, agent=agent, run=run, pipeline=pipeline)
         show(answer, _budget_lines(answer), form)
 
     @budgets.command("set")
@@ -134,6 +136,7 @@ def _register_budgets(app: typer.Typer, connect: Connect) -> None:
         scope: ScopeName = None,
         agent: AgentName = None,
         run: RunOption = None,
+        pipeline: PipelineOption = None,
         server: Server = None,
         token_file: TokenFile = None,
         form: Form = Format.TEXT,
@@ -142,7 +145,7 @@ def _register_budgets(app: typer.Typer, connect: Connect) -> None:
 
         Example: agentplat budget set tool_calls 1000 --scope acme/platform --token-file ana.token
         """
-        body = {"scope": scope, "agent": agent, "run": run, "unit": unit.value, "ceiling": ceiling}
+        body = {"scope": scope, "agent": agent, "run": run, "pipeline": pipeline, "unit": unit.value, "ceiling": ceiling}
         with connect(server, token_file) as remote:
             answer = remote.put("/v1/budgets", body)
         show(answer, _budget_lines(answer), form)

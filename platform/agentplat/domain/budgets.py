@@ -32,16 +32,17 @@ MOST = 2**62
 
 
 class HolderKind(StrEnum):
-    """What a ceiling is set on: a scope (the installation, a company, an area), an agent or a run."""
+    """What a ceiling is set on: a scope (the installation, a company, an area), an agent, a run, or all runs of a pipeline."""
 
     SCOPE = "scope"
     AGENT = "agent"
     RUN = "run"
+    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """What a ceiling is set on. key: the scope, or the id of the agent or run as text. name: what it is called in words."""
+    """What a ceiling is set on. key: the scope, or the id of the rest as text. name: what it is called in words."""
 
     kind: HolderKind
     key: str
@@ -64,15 +65,29 @@ def run_holder(run_id: int) -> Holder:
     return Holder(kind=HolderKind.RUN, key=str(run_id), name=f"run {run_id}")
 
 
+def pipeline_holder(pipeline_id: int) -> Holder:
+    """The holder that stands for all runs of a pipeline's steps."""
+    return Holder(kind=HolderKind.PIPELINE, key=str(pipeline_id), name=f"pipeline {pipeline_id}")
+
+
 def scope_holders(scope: str) -> tuple[Holder, ...]:
     """The installation, the company and the area that a scope lies in, from the broadest."""
     company = scope.partition("/")[0]
     return tuple(scope_holder(found) for found in dict.fromkeys((INSTALLATION, company, scope)))
 
 
-def holders(agent_id: int, ref: Ref, run_id: int) -> tuple[Holder, ...]:
-    """All that a call of a run is charged to, from the broadest: a narrower ceiling so never widens a broader one (A-16)."""
-    return (*scope_holders(ref.scope), agent_holder(agent_id, ref), run_holder(run_id))
+def holders(
+    agent_id: int, ref: Ref, run_id: int, *, delegators: Iterable[str] = (), pipeline_ids: Iterable[int] = ()
+) -> tuple[Holder, ...]:
+    """All that a call of a run is charged to, from the broadest: a narrower ceiling so never widens a broader one (A-16).
+
+    delegators: the scopes of the agents who delegated its work. pipeline_ids: the pipelines whose step it is, or theirs.
+    """
+    scopes = {holder for scope in (ref.scope, *delegators) for holder in scope_holders(scope)}
+    # The installation, then companies, then areas.
+    broadest_first = sorted(scopes, key=lambda holder: (holder.key != INSTALLATION, holder.key.count("/"), holder.key))
+    own = (agent_holder(agent_id, ref), *map(pipeline_holder, pipeline_ids), run_holder(run_id))
+    return (*broadest_first, *own)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

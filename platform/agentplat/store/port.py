@@ -26,6 +26,7 @@ from agentplat.domain.runs import DriverKind, NewRun, Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Body, Closing, Resumed, StepKind, Waiting
 from agentplat.domain.trail import Step
+from agentplat.store.pipeline_port import Pipelines, Proposals
 from agentplat.store.work_port import Contracts, Spaces, Tickets, Workspaces
 
 
@@ -500,6 +501,14 @@ class Work(Protocol):
     @property
     def contracts(self) -> Contracts:
         """What outputs must look like."""
+
+    @property
+    def proposals(self) -> Proposals:
+        """Proposals and their revisions."""
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """Pipelines and their steps."""
 
 
 class Store(Protocol):

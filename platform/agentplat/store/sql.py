@@ -21,7 +21,9 @@ from agentplat.store.insights import SqlInsights
 from agentplat.store.migrating import schema_is_current
 from agentplat.store.outbox import SqlOutbox
 from agentplat.store.people import SqlActs, SqlPeople
+from agentplat.store.pipelines import SqlPipelines
 from agentplat.store.port import Store, Work
+from agentplat.store.proposals import SqlProposals
 from agentplat.store.registry import SqlRegistry
 from agentplat.store.runs import SqlRuns
 from agentplat.store.spaces import SqlSpaces
@@ -109,6 +111,16 @@ class SqlWork(Work):
     @override
     def contracts(self) -> SqlContracts:
         return SqlContracts(self._connection)
+
+    @cached_property
+    @override
+    def proposals(self) -> SqlProposals:
+        return SqlProposals(self._connection)
+
+    @cached_property
+    @override
+    def pipelines(self) -> SqlPipelines:
+        return SqlPipelines(self._connection)
 
 
 class SqlStore(Store):

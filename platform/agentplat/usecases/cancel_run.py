@@ -39,19 +39,35 @@ class CancelRun:
         with self.store.writing() as work:
             run = readable_run(work, access, run_id)
             access.demand_publishing(run.agent.scope)
-            # The first note locks the row, so that no worker takes the run up between the look and the end.
-            work.runs.ask_to_cancel(run, person, now_ms())
-            run = readable_run(work, access, run_id)
+            run = cancel_noted(work, run_id, person)
             if run.ended and run.state is not RunState.CANCELLED:
                 raise Conflict(f"run {run.id} is {run.state.value} already; it can not be cancelled any more")
-            if run.ended or (run.state is RunState.RUNNING and run.driver is not DriverKind.EXTERNAL):
-                return run
-            return close_cancelled(work, run)
+            return run
 
     def carry_out(self, run: Run) -> Run:
         """End a held run whose cancelling was asked for. Raises LeaseLost, StoreUnavailable."""
         with self.store.writing() as work:
             return close_cancelled(work, run)
+
+
+def cancel_noted(work: Work, run_id: int, person: Person) -> Run:
+    """Note that a person wants a run that is there to be cancelled, and end it where nobody has to be waited for.
+
+    The run as it is then: one that has ended already stays as it is. Raises LeaseLost where a worker takes it up at this moment.
+    """
+    known = _there(work, run_id)
+    # The first note locks the row, so that no worker takes the run up between the look and the end.
+    work.runs.ask_to_cancel(known, person, now_ms())
+    run = _there(work, run_id)
+    if run.ended or (run.state is RunState.RUNNING and run.driver is not DriverKind.EXTERNAL):
+        return run
+    return close_cancelled(work, run)
+
+
+def _there(work: Work, run_id: int) -> Run:
+    run = work.runs.find(run_id)
+    assert run is not None  # whoever cancels has found it, and runs are never deleted
+    return run
 
 
 def close_cancelled(work: Work, run: Run) -> Run:

@@ -28,8 +28,10 @@ from agentplat.usecases.manage_spaces import ManageSpaces
 from agentplat.usecases.manage_tokens import ManageTokens
 from agentplat.usecases.monitor_runs import MonitorRuns
 from agentplat.usecases.open_run import OpenRun
+from agentplat.usecases.orchestrating import Orchestrating, build_orchestrating
 from agentplat.usecases.pause_agent import PauseAgent
 from agentplat.usecases.preview_version import PreviewVersion
+from agentplat.usecases.propose_orchestration import ProposeOrchestration
 from agentplat.usecases.publish_version import PublishVersion
 from agentplat.usecases.read_artifact import ReadArtifact
 from agentplat.usecases.read_graph import ReadGraph
@@ -82,6 +84,7 @@ class UseCases:
     manage_tokens: ManageTokens
     list_acts: ListActs
     governing: Governing
+    orchestrating: Orchestrating
     watch_dispatch: WatchDispatch
     set_limits: SetLimits
     show_chain: ShowChain
@@ -125,6 +128,7 @@ def build_acting(
         ReadArtifact(store=store, content=content),
         SubmitOutput(content=content),
         DelegateTask(content=content),
+        ProposeOrchestration(),
         *working_together(content),
     )
     gate = JudgeCall(tools={tool.spec.name: tool for tool in (*own, *tools)})
@@ -146,11 +150,12 @@ def build_use_cases(
         store=store, graph=graph, backoff=patience.backoff, call_s=patience.call_s, lease_s=patience.call_s + LEASE_MARGIN_S
     )
     read_report = ReadReport(store=store, graph=graph, check_s=patience.check_s)
+    publish = PublishVersion(store=store, deliver=deliver, read_report=read_report, verify_s=patience.verify_s)
     return UseCases(
         store=store,
         identify_caller=IdentifyCaller(store=store),
         deliver_outbox=deliver,
-        publish_version=PublishVersion(store=store, deliver=deliver, read_report=read_report, verify_s=patience.verify_s),
+        publish_version=publish,
         preview_version=PreviewVersion(store=store, graph=graph, check_s=patience.check_s),
         read_report=read_report,
         retire_agent=RetireAgent(store=store, deliver=deliver, verify_s=patience.verify_s),
@@ -162,6 +167,7 @@ def build_use_cases(
         manage_tokens=ManageTokens(store=store),
         list_acts=ListActs(store=store),
         governing=build_governing(store, content),
+        orchestrating=build_orchestrating(store, publish),
         watch_dispatch=WatchDispatch(store=store),
         set_limits=SetLimits(store=store),
         show_chain=ShowChain(store=store),

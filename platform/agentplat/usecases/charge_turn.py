@@ -11,7 +11,7 @@ from agentplat.domain.runs import Run, WaitingFor
 from agentplat.domain.steps import Body, BudgetReserved, BudgetSettled, ModelTurn, Waiting
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store
-from agentplat.usecases.escrow import charged_to, own_ceilings
+from agentplat.usecases.charging import charged_to, own_ceilings
 from agentplat.usecases.tell_space import let_wait
 
 

@@ -1,4 +1,4 @@
-"""Budgets of delegated work: what it is charged to, and what its delegator sets aside for it (D-6).
+"""Budgets of delegated work: what its delegator sets aside for it (D-6).
 
 A delegation takes what the delegate may spend out of the delegator's own budgets, those of its run and of its agent, and gives back
 what is left when the delegate's run ends. The budgets of scopes are shared: what is delegated is charged to the delegator's as well
@@ -9,45 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agentplat.domain.budgets import (
-    Budget,
-    Holder,
-    HolderKind,
-    Unit,
-    agent_holder,
-    ceilings_of,
-    holders,
-    run_holder,
-    scope_holder,
-    scope_holders,
-)
-from agentplat.domain.chains import OpenedBy
+from agentplat.domain.budgets import Budget, HolderKind, Unit, run_holder
 from agentplat.domain.delegation import EXHAUSTED
 from agentplat.domain.errors import Refused
 from agentplat.domain.runs import Run
-from agentplat.domain.scopes import INSTALLATION
 from agentplat.store.port import Work
+from agentplat.usecases.charging import charged_to, own_ceilings
 
-
-def charged_to(work: Work, run: Run) -> tuple[Holder, ...]:
-    """All that what a run does is charged to, from the broadest: its own, and the scopes of those who delegated its work."""
-    scopes: set[str] = set()
-    above: Run | None = run
-    while above is not None and above.opened_by is OpenedBy.DELEGATION and above.source_run_id is not None:
-        above = work.runs.find(above.source_run_id)
-        scopes.update(() if above is None else (holder.key for holder in scope_holders(above.agent.scope)))
-    if not scopes:
-        return holders(run.agent_id, run.agent, run.id)
-    scopes.update(holder.key for holder in scope_holders(run.agent.scope))
-    # The installation, then companies, then areas.
-    broadest_first = sorted(scopes, key=lambda scope: (scope != INSTALLATION, scope.count("/"), scope))
-    return (*map(scope_holder, broadest_first), agent_holder(run.agent_id, run.agent), run_holder(run.id))
-
-
-def own_ceilings(work: Work, run: Run) -> dict[Unit, int]:
-    """The ceilings that a run's version sets on it."""
-    version = work.registry.version(work.registry.by_id(run.agent_id), run.number)
-    return ceilings_of({} if version is None else version.content.manifest)
+_ENVELOPE = (HolderKind.AGENT, HolderKind.RUN)
+"""What is the delegator's alone. Scopes and pipelines are charged with what the delegate does, as it does it."""
 
 
 def _used_up(budgets: Iterable[Budget]) -> bool:
@@ -68,7 +38,7 @@ def set_aside(work: Work, delegator: Run, delegate: Run, asked: Mapping[Unit, in
     budgets = work.budgets.hold(charged_to(work, delegator), tuple(Unit), own_ceilings(work, delegator))
     if _used_up(budgets):
         raise Refused(EXHAUSTED)
-    envelope = [budget for budget in budgets if budget.holder.kind is not HolderKind.SCOPE]
+    envelope = [budget for budget in budgets if budget.holder.kind in _ENVELOPE]
     left = {unit: min(found) for unit in Unit if (found := [b.remainder for b in envelope if b.unit is unit and b.remainder])}
     most = (asked, own_ceilings(work, delegate), left)
     ceilings = {unit: min(found) for unit in Unit if (found := [limit[unit] for limit in most if unit in limit])}

@@ -24,8 +24,9 @@ from agentplat.domain.times import now_ms
 from agentplat.domain.workspaces import Workspace
 from agentplat.loop_check import check_name, check_ref
 from agentplat.store.port import Work
+from agentplat.usecases.charging import own_ceilings
 from agentplat.usecases.circumstances import autonomy_in
-from agentplat.usecases.escrow import has_something_left, own_ceilings, set_aside
+from agentplat.usecases.escrow import has_something_left, set_aside
 from agentplat.usecases.lineage import lineage_of, run_key, ticket_key
 from agentplat.usecases.make_ticket import Guarded, make_ticket
 from agentplat.usecases.open_work import NewWork, open_work

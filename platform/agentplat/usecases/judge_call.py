@@ -16,8 +16,8 @@ from agentplat.domain.runs import Run
 from agentplat.domain.tools import Asked, ToolSpec, has_tool
 from agentplat.store.port import Work
 from agentplat.usecases.arguments import fault_of
+from agentplat.usecases.charging import charged_to
 from agentplat.usecases.circumstances import autonomy_in_run, circumstances_of
-from agentplat.usecases.escrow import charged_to
 from agentplat.usecases.tool import AnyTool
 
 _BEFORE_BUDGETS = frozenset({Rule.CAPABILITY, Rule.ARGUMENTS, Rule.BARRIER, Rule.TAINT, Rule.POLICY})

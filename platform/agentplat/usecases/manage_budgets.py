@@ -5,18 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Role
-from agentplat.domain.budgets import MOST, Budget, Holder, HolderKind, Unit, agent_holder, run_holder, scope_holder, scope_holders
+from agentplat.domain.budgets import (
+    MOST,
+    Budget,
+    Holder,
+    HolderKind,
+    Unit,
+    agent_holder,
+    pipeline_holder,
+    run_holder,
+    scope_holder,
+    scope_holders,
+)
 from agentplat.domain.errors import Conflict, InvalidInput, Violation
 from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
 from agentplat.domain.steps import Resumed
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
-from agentplat.usecases.escrow import charged_to
+from agentplat.usecases.charging import charged_to
 from agentplat.usecases.finding import readable_agent, readable_run
+from agentplat.usecases.workrooms import readable_pipeline, room_of
 
-Named = str | Ref | int
-"""What a ceiling is set on as callers name it: a scope, an agent, or a run's id."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfPipeline:
+    """The runs of a pipeline's steps, by its id."""
+
+    id: int
+
+
+Named = str | Ref | int | OfPipeline
+"""What a ceiling is set on as callers name it: a scope, an agent, a run's id, or a pipeline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,5 +112,19 @@ def _find(work: Work, access: Access, named: Named) -> _Found:
         agent = readable_agent(work, access, named)
         own = agent_holder(agent.id, named)
         return _Found(holder=own, scope=named.scope, line=(*scope_holders(named.scope), own))
+    if isinstance(named, OfPipeline):
+        pipeline, room = readable_pipeline(work, access, named.id)
+        whole = pipeline_holder(pipeline.id)
+        return _Found(holder=whole, scope=room.workspace.scope, line=(*scope_holders(room.workspace.scope), whole))
     run = readable_run(work, access, named)
-    return _Found(holder=run_holder(run.id), scope=run.agent.scope, line=charged_to(work, run))
+    line = tuple(holder for holder in charged_to(work, run) if _may_know(work, access, holder))
+    return _Found(holder=run_holder(run.id), scope=run.agent.scope, line=line)
+
+
+def _may_know(work: Work, access: Access, holder: Holder) -> bool:
+    """Whether the caller may know of a holder that is a pipeline: its workspace may be wider than what they read."""
+    if holder.kind is not HolderKind.PIPELINE:
+        return True
+    pipeline = work.pipelines.find(int(holder.key))
+    room = None if pipeline is None else room_of(work, pipeline.space_id)
+    return room is not None and access.may_read(room.workspace.scope)

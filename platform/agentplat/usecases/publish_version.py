@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Person
 from agentplat.domain.errors import Unauthenticated, UnexpectedNumber
 from agentplat.domain.outbox import Entry, EntryKind
 from agentplat.domain.registry import Agent, Content
+from agentplat.domain.scopes import Ref
 from agentplat.domain.shown import ShownReport
 from agentplat.domain.times import now_ms
 from agentplat.loop_check import read_manifests
@@ -24,6 +26,15 @@ class Publication:
 
     created: bool
     report: ShownReport
+
+
+Stored = Mapping[Ref, tuple[Entry, bool]]
+"""Versions that were stored: the entry that tells of each, and whether it is new."""
+
+
+def new_owner() -> str:
+    """Who holds the entries of one act of publishing: a text that nobody else has."""
+    return secrets.token_hex(16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +58,24 @@ class PublishVersion:
             access.demand_publishing(content.agent.scope)
         if access.person is None:
             raise Unauthenticated
-        owner = secrets.token_hex(16)
+        owner = new_owner()
         with self.store.writing() as work:
-            # In one order everywhere, so that two publishers of the same agents never wait for each other.
-            ordered = sorted(contents, key=lambda content: content.agent.text)
-            stored = {c.agent: self._store(work, access.person, c, owner, expected_number) for c in ordered}
+            stored = self.store_all(work, access.person, contents, owner, expected_number)
+        return self.told(access, contents, stored, owner)
+
+    def store_all(
+        self, work: Work, publisher: Person, contents: Sequence[Content], owner: str, expected_number: int | None = None
+    ) -> Stored:
+        """Store versions that their publisher may publish within a transaction; from its end on they are published.
+
+        Whoever calls this lets `told` follow with the same owner. Raises UnexpectedNumber.
+        """
+        # In one order everywhere, so that two publishers of the same agents never wait for each other.
+        ordered = sorted(contents, key=lambda content: content.agent.text)
+        return {c.agent: self._store(work, publisher, c, owner, expected_number) for c in ordered}
+
+    def told(self, access: Access, contents: Sequence[Content], stored: Stored, owner: str) -> list[Publication]:
+        """Tell the graph service of what was stored, and what it says. Raises StoreUnavailable."""
         self._verify([stored[content.agent][0] for content in contents], owner)
         return [self._publication(access, *stored[content.agent]) for content in contents]
 

@@ -15,7 +15,7 @@ import pytest
 from agentplat.domain.access import Access
 from agentplat.store.migrating import migrate
 
-from tests.agentplat.api import test_governing
+from tests.agentplat.api import test_governing, test_orchestration
 from tests.agentplat.http import Api, api, path
 from tests.agentplat.world import manifest, ref, world
 
@@ -146,7 +146,9 @@ def test_the_table_has_every_route(served: Api) -> None:
     openapi = served.app.openapi()
     described = {(method.upper(), where) for where, methods in openapi["paths"].items() for method in methods}
     governing = test_governing.ROUTES.keys() | test_governing.LISTS
-    assert described == NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | INSTALLATION | OPEN | governing
+    orchestration = test_orchestration.ROUTES.keys() | test_orchestration.LISTS
+    own = NAMING.keys() | ACTING.keys() | LISTING | LEASING | DRIVING | INSTALLATION | OPEN
+    assert described == own | governing | orchestration
 
 
 @pytest.mark.parametrize("route", sorted(NAMING))

@@ -1,4 +1,4 @@
-"""Every route of the application that names a thing, asked about what is the caller's, what is not, and what is not there (W-12, O-5).
+"""Every route that names a thing, asked about what is the caller's, what is not, and what is not there (W-12, O-5).
 
 The routes come from the application itself, and what stands in their paths is filled in by the parameters' names: a new route is
 covered as soon as it is there, or this test says what it lacks.

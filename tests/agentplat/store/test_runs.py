@@ -221,12 +221,12 @@ def test_a_waiting_run_is_nobodys_until_it_is_resumed(store: SqlStore) -> None:
 def test_two_workers_never_hold_the_same_run(store: SqlStore) -> None:
     runs = {opened(store).id for _ in range(12)}
     gate = threading.Barrier(4)
+    with store.reading() as work:
+        assert work.runs.leasable(ALL_DRIVERS)
 
     def take(owner: str) -> list[int]:
         gate.wait(30)
         taken = []
-        with store.reading() as work:
-            assert work.runs.leasable(ALL_DRIVERS)
         while True:
             with store.writing() as work:
                 run = work.runs.lease(ALL_DRIVERS, owner, LONG_S)

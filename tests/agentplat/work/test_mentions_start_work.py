@@ -272,8 +272,10 @@ def test_the_barrier_refuses_a_mention_too(office: Office) -> None:
     run, result = office.call(office.handed(ana, space, "@alice go"), "post_message", text="@clerk here it is")
     assert office.told(result)["started"] == []
     assert _refusals(office, space) == [
-        "clerk was not started: area:acme/platform may not go to acme/finance:"
-        " data of the area acme/platform stays in it, its company and the installation."
+        (
+            "clerk was not started: area:acme/platform may not go to acme/finance:"
+            " data of the area acme/platform stays in it, its company and the installation."
+        )
     ]
     office.finish(run)
     # What it said may not come to the other area by reading either.

@@ -389,7 +389,7 @@ def large(tmp_path: Path) -> Iterator[Path]:
         (folder / f"{i}.txt").write_text(f"{i}" * 100, encoding="utf-8")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "many")
-    yield folder
+    return folder
 
 
 @pytest.mark.parametrize("mode", ["chat", "plan"])

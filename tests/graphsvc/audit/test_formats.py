@@ -15,12 +15,14 @@ import pytest
 from jsonschema import Draft4Validator
 
 from graphsvc.audit.baseline import Baseline, acceptance_of
-from graphsvc.audit.formats.choice import AuditFormat
+from graphsvc.audit.formats.choice import AuditFormat, writer
+from graphsvc.audit.formats.heading import Heading
 from graphsvc.audit.local import audit
 from graphsvc.audit.messages import MOST_NAMED, message_of
-from graphsvc.declarations.files import read_files
+from graphsvc.declarations.files import Places, read_files, write_file
 from graphsvc.domain.audit import AuditLimits, Finding, LoopComponent, ShortestLoop
-from graphsvc.domain.names import parse_scope
+from graphsvc.domain.model import AgentVersion, declare
+from graphsvc.domain.names import parse_agent, parse_scope
 from graphsvc.domain.redaction import EVERYTHING, reader_of
 from tests.graphsvc.audit.auditing import TODAY, audited, of_kind, written
 from tests.oracle import Agent, agent
@@ -208,3 +210,33 @@ def test_what_is_accepted_is_hidden_where_a_form_cannot_mark_it() -> None:
     assert json.loads(written(findings, AuditFormat.JSON, accepting()))["summary"]["accepted"] == len(findings)
     assert written(findings, AuditFormat.GITHUB, accepting()).strip() == ""
     assert "developer" not in written(findings, AuditFormat.DOT, accepting())
+
+
+@pytest.mark.promise("O-10")
+def test_sarif_and_annotations_say_in_which_line_of_which_file_an_agent_is_declared(tmp_path: Path) -> None:
+    lines, rows = tmp_path / "two agents: 100%.jsonl", tmp_path / "third.parquet"
+    first, second = '{"agent": "a", "emits": ["x"], "listens": ["y"]}', '{"agent": "b", "emits": ["y"], "listens": ["x"]}'
+    lines.write_text(f"{first}\n\n{second}\n", encoding="utf-8")
+    write_file(str(rows), [AgentVersion(parse_agent("*:c"), 0, declare(["own"], ["own"]))])
+    paths = [str(lines), str(rows)]
+    places = Places(paths)
+    findings = list(audit(read_files(paths, places), EVERYTHING))
+    heading = Heading(reader=None, scopes=(), limits=AuditLimits(), revision=None, place_of=places.of)
+    judged = list(Baseline({}, TODAY).judge(findings))
+    log = json.loads("\n".join(writer(AuditFormat.SARIF)(heading, judged)))
+    assert [error.message for error in Draft4Validator(sarif_schema()).iter_errors(log)] == []
+    located = {
+        location["logicalLocations"][0]["name"]: location["physicalLocation"]
+        for result in log["runs"][0]["results"]
+        for location in result["locations"]
+    }
+    uri = f"file://{tmp_path}/two%20agents%3A%20100%25.jsonl"
+    assert located == {
+        "a": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}},
+        "b": {"artifactLocation": {"uri": uri}, "region": {"startLine": 3}},
+        "c": {"artifactLocation": {"uri": f"file://{rows}"}},
+    }
+    annotations = list(writer(AuditFormat.GITHUB)(heading, judged))
+    escaped = str(lines).replace("%", "%25").replace(":", "%3A")
+    assert annotations[0].startswith(f"::warning file={escaped},line=1,title=LW101 loop-component::")
+    assert any(line.startswith(f"::warning file={rows},title=LW201 own-event::") for line in annotations)

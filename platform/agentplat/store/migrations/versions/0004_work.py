@@ -1,12 +1,13 @@
 """Working together: workspaces, tickets, spaces, contracts of output, escrows of delegation, proposals and their pipelines.
 
-Only tables are added. Workers of the version before go on: they open no run that works in a space, and know none of these tables.
+Tables are added, and pipelines may hold budgets. Workers of the version before go on: they open no run that works in a space, and
+know none of these tables.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
-from agentplat.store.migrations.rules import change_once, differs, keep_rows, refuse
+from agentplat.store.migrations.rules import change_once, differs, is_postgresql, keep_rows, refuse
 from alembic import op
 
 revision = "0004"
@@ -54,6 +55,7 @@ def upgrade() -> None:
     _create_pipelines()
     _create_pipeline_steps()
     _create_pipeline_runs()
+    _let_pipelines_hold_budgets()
     for table in RECORDS:
         keep_rows(table)
     change_once("proposals", "decided_at", ("id", "space_id", "created_at"))
@@ -525,7 +527,7 @@ def _create_pipeline_steps() -> None:
         sa.Column("reason", sa.Text(), nullable=True),
         sa.CheckConstraint("key <> '' AND attempts >= 0", name=op.f("ck_pipeline_steps_counts")),
         sa.CheckConstraint(
-            "state IN ('waiting', 'running', 'finished', 'failed', 'skipped')", name=op.f("ck_pipeline_steps_state")
+            "state IN ('waiting', 'running', 'finished', 'failed', 'skipped', 'cancelled')", name=op.f("ck_pipeline_steps_state")
         ),
         sa.ForeignKeyConstraint(["pipeline_id"], ["pipelines.id"], name="fk_pipeline_steps_pipeline_id"),
         sa.PrimaryKeyConstraint("pipeline_id", "key", name="pk_pipeline_steps"),
@@ -549,3 +551,34 @@ def _create_pipeline_runs() -> None:
         sa.PrimaryKeyConstraint("pipeline_id", "key", "attempt", name="pk_pipeline_runs"),
         sa.UniqueConstraint("run_id", name="uq_pipeline_runs_run_id"),
     )
+
+
+def _let_pipelines_hold_budgets() -> None:
+    """Widen a rule of an earlier table. Workers of the version before hold only budgets of the kinds that they know."""
+    holders = "holder IN ('scope', 'agent', 'run', 'pipeline')"
+    if is_postgresql():
+        op.execute("ALTER TABLE budgets DROP CONSTRAINT ck_budgets_holder")
+        op.execute(f"ALTER TABLE budgets ADD CONSTRAINT ck_budgets_holder CHECK ({holders})")
+        return
+    # SQLite changes no rule of a table. What refers to a row finds it again when it is put back, before the transaction ends.
+    op.execute("PRAGMA defer_foreign_keys = ON")
+    op.execute("CREATE TEMPORARY TABLE kept_budgets AS SELECT * FROM budgets")
+    op.drop_table("budgets")
+    op.create_table(
+        "budgets",
+        sa.Column("id", ID, nullable=False),
+        sa.Column("holder", sa.Text(), nullable=False),
+        sa.Column("key", NAME, nullable=False),
+        sa.Column("unit", sa.Text(), nullable=False),
+        sa.Column("ceiling", sa.BigInteger(), nullable=True),
+        sa.Column("reserved", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("spent", sa.BigInteger(), server_default="0", nullable=False),
+        sa.CheckConstraint("key <> ''", name=op.f("ck_budgets_key")),
+        sa.CheckConstraint(holders, name=op.f("ck_budgets_holder")),
+        sa.CheckConstraint("unit IN ('money_microusd', 'tokens', 'tool_calls', 'time_ms')", name=op.f("ck_budgets_unit")),
+        sa.CheckConstraint("reserved >= 0 AND spent >= 0 AND (ceiling IS NULL OR ceiling >= 0)", name=op.f("ck_budgets_amounts")),
+        sa.PrimaryKeyConstraint("id", name="pk_budgets"),
+        sa.UniqueConstraint("holder", "key", "unit", name="uq_budgets_holder_key_unit"),
+    )
+    op.execute("INSERT INTO budgets SELECT id, holder, key, unit, ceiling, reserved, spent FROM kept_budgets")
+    op.execute("DROP TABLE kept_budgets")
