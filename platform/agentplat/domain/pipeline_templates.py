@@ -182,17 +182,3 @@ def _step(values: Mapping[str, Any]) -> TemplateStep:
         output_schema=None if schema is None else canonical_json(schema),
         attempts=values["attempts"],
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPipeline:
-    """What an approved proposal becomes. project: its name. team: the agents by role."""
-
-    proposal_id: int
-    workspace_id: int
-    space_id: int
-    project: str
-    team: Mapping[str, Agent]
-    template: Template
-    on_behalf_of: Person
-    source_run_id: int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -192,6 +192,13 @@ class SqlSpaces(Spaces):
         self._in_order(space_id, "pg_advisory_xact_lock")
         wanted = with_authors(messages).where(messages.c.space_id == space_id, messages.c.id > after)
         return self._messages(wanted.order_by(messages.c.id).limit(size))
+
+    @override
+    def last_said(self, space_ids: Collection[int]) -> dict[int, int]:
+        messages = schema.messages.c
+        query: sa.Select[Any] = sa.select(messages.space_id, sa.func.max(messages.id).label("last"))
+        rows = self._connection.execute(query.where(messages.space_id.in_(space_ids)).group_by(messages.space_id))
+        return {row.space_id: row.last for row in rows}
 
     @override
     def newest(self, space_id: int, size: int) -> list[Message]:

@@ -152,6 +152,9 @@ class Spaces(Protocol):
     def newest(self, space_id: int, size: int) -> list[Message]:
         """The newest messages, oldest first."""
 
+    def last_said(self, space_ids: Collection[int]) -> dict[int, int]:
+        """The id of the last message of each of the spaces that has one."""
+
     def message(self, message_id: int) -> Message | None:
         """One message."""
 

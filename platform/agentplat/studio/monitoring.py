@@ -14,6 +14,7 @@ from agentplat.domain.insights import LoggedRun, RunFilter, Totals
 from agentplat.domain.runs import RunState
 from agentplat.domain.scopes import Ref
 from agentplat.domain.times import now_ms
+from agentplat.studio.places import Place
 from agentplat.studio.rendering import Page, part_of
 from agentplat.studio.visitors import Reader, Visitor
 from agentplat.usecases.monitor_runs import Roster
@@ -33,6 +34,8 @@ class LivePage(Page):
     """The agents and what they do. path: of this page, for the filter and for what comes in later."""
 
     template: ClassVar[str] = "live.html"
+    path: str
+    place: Place | None
     scope: str
     scopes: tuple[str, ...]
     roster: Roster
@@ -44,6 +47,8 @@ class InsightsPage(Page):
     """The run log of a period, and what it came to against the period before."""
 
     template: ClassVar[str] = "insights.html"
+    path: str
+    place: Place | None
     scope: str
     scopes: tuple[str, ...]
     period: str
@@ -60,19 +65,20 @@ class InsightsPage(Page):
 @router.get("/monitoring/live", response_model=None)
 def live(found: Reader, scope: str = "") -> Response:
     """The live roster of a scope."""
-    return found.show(_live(found, scope), "live")
+    return found.show(live_page(found, scope), "live")
 
 
 @router.get("/monitoring/live/rows", response_model=None)
 def live_rows(found: Reader, scope: str = "") -> Response:
     """The roster as it is now, for a page that is open."""
-    return JSONResponse({"rows": part_of(found.frame("live"), "live_parts.html", "rows", page=_live(found, scope))})
+    return JSONResponse({"rows": part_of(found.frame("live"), "live_parts.html", "rows", page=live_page(found, scope))})
 
 
-def _live(found: Visitor, scope: str) -> LivePage:
+def live_page(found: Visitor, scope: str, path: str = "/monitoring/live", place: Place | None = None) -> LivePage:
+    """The roster of a scope. place: the workspace that the page belongs to, None for none."""
     within = check_scope(scope, "scope") if scope else ""
     roster = found.cases.monitor_runs.roster(found.person, within or None)
-    return LivePage(scope=within, scopes=found.person.scopes, roster=roster, now=now_ms())
+    return LivePage(path=path, place=place, scope=within, scopes=found.person.scopes, roster=roster, now=now_ms())
 
 
 @router.get("/monitoring/insights", response_model=None)
@@ -80,6 +86,26 @@ def insights(
     found: Reader, scope: str = "", period: str = "7d", agent: str = "", state: str = "", before: Before = None
 ) -> Response:
     """What the runs of a period came to."""
+    asked = InsightsQuery(scope=scope, period=period, agent=agent, state=state, before=before)
+    return found.show(insights_page(found, asked), "insights")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsightsQuery:
+    """What somebody wants to know."""
+
+    scope: str = ""
+    period: str = "7d"
+    agent: str = ""
+    state: str = ""
+    before: int | None = None
+
+
+def insights_page(
+    found: Visitor, asked: InsightsQuery, path: str = "/monitoring/insights", place: Place | None = None
+) -> InsightsPage:
+    """What the runs came to. place: the workspace that the page belongs to, None for none."""
+    scope, period, agent, state, before = asked.scope, asked.period, asked.agent, asked.state, asked.before
     within = check_scope(scope, "scope") if scope else ""
     ref = check_ref(agent, "agent") if agent else None
     span, states = _span(period), _states(state)
@@ -89,7 +115,9 @@ def insights(
     earlier = RunFilter(scopes=scopes, since=end - 2 * span, until=end - span, agent=ref, states=states)
     log = found.cases.monitor_runs.log(found.person, which, before, _RUNS)
     more = {"scope": within, "period": period, "agent": agent, "state": state, "before": log[-1].run.id if log else ""}
-    page = InsightsPage(
+    return InsightsPage(
+        path=path,
+        place=place,
         scope=within,
         scopes=found.person.scopes,
         period=period,
@@ -102,7 +130,6 @@ def insights(
         before=found.cases.monitor_runs.totals(found.person, earlier),
         following=urlencode(more) if len(log) == _RUNS else "",
     )
-    return found.show(page, "insights")
 
 
 def _span(period: str) -> int:

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import json
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
@@ -41,12 +41,13 @@ class Told:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Stream:
-    """One open page. run_id: of a run; scopes: of everything that is under way in them."""
+    """One open page. run_id: of a run; scopes: of all that is under way in them; space_id: of what is said too."""
 
     person_id: int
     loop: asyncio.AbstractEventLoop
     run_id: int | None = None
     scopes: tuple[str, ...] = ()
+    space_id: int | None = None
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     told: Told | None = None
     closed: bool = False
@@ -118,18 +119,22 @@ class Watcher:
         found = self._monitor.progress(asked | self._open, self._newest)
         self._newest = max((one.run_id for one in found), default=self._newest)
         self._open = {one.run_id for one in found if one.state not in ENDED}
+        spaces = {stream.space_id for stream in streams if stream.space_id is not None}
+        said = self._monitor.said(spaces) if spaces else {}
         by_id = {one.run_id: one for one in found}
         for stream in streams:
-            told = _of_run(by_id.get(stream.run_id)) if stream.run_id is not None else self._of_scopes(stream, found)
+            told = _of_run(by_id.get(stream.run_id)) if stream.run_id is not None else _of_scopes(stream, found, said)
             if told is not None and told != stream.told:
                 stream.told = told
                 stream.loop.call_soon_threadsafe(stream.wake.set)
 
-    def _of_scopes(self, stream: Stream, found: Iterable[Progress]) -> Told:
-        # A run that has ended is among them once, and its going is one change more.
-        inside = [(one.run_id, one.steps, one.state.value) for one in found if within_any(one.scope, stream.scopes)]
-        digest = hashlib.sha256(repr(inside).encode()).hexdigest()[:16]
-        return Told(id=digest, data="{}", last=False)
+
+def _of_scopes(stream: Stream, found: Iterable[Progress], said: Mapping[int, int]) -> Told:
+    # A run that has ended is among them once, and its going is one change more.
+    inside = [(one.run_id, one.steps, one.state.value) for one in found if within_any(one.scope, stream.scopes)]
+    last = 0 if stream.space_id is None else said.get(stream.space_id, 0)
+    digest = hashlib.sha256(repr((last, inside)).encode()).hexdigest()[:16]
+    return Told(id=digest, data="{}", last=False)
 
 
 def _of_run(progress: Progress | None) -> Told | None:

@@ -123,6 +123,13 @@ class Converse:
                 found.append(Notice(workspace_id=workspace.id, space_id=space.id, message=shown))
             return found
 
+    def before_newest(self, access: Access, workspace_id: int, space_id: int, size: int) -> int:
+        """Behind which message to begin, to get the newest so many."""
+        with self.store.reading() as work:
+            space = space_in(work, readable_workspace(work, access, workspace_id), space_id)
+            newest = work.spaces.newest(space.id, size)
+            return newest[0].id - 1 if newest else 0
+
     def complete(self, access: Access, workspace_id: int, text: str) -> list[Completion]:
         """What may follow ``@`` or ``#`` and these first characters; nothing for any other text."""
         with self.store.reading() as work:

@@ -93,6 +93,11 @@ class MonitorRuns:
         with self.store.reading() as work:
             return work.insights.progress(run_ids, newer_than)
 
+    def said(self, space_ids: Collection[int]) -> dict[int, int]:
+        """The last message of each space, for the platform itself. Raises StoreUnavailable."""
+        with self.store.reading() as work:
+            return work.spaces.last_said(space_ids)
+
 
 def _narrowed(access: Access, which: RunFilter) -> RunFilter:
     """The same without what the reader may not see."""
