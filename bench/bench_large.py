@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import random
 import resource
 import statistics
@@ -18,6 +17,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+
+from measuring import machine
 
 from graphsvc.declarations.generator import Shape, generate
 from graphsvc.domain.limits import Limits
@@ -180,7 +181,7 @@ def main() -> None:
     parser.add_argument("--incidences", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    figures: dict[str, object] = {"machine": f"{platform.machine()}, Python {platform.python_version()}", "seed": asked.seed}
+    figures: dict[str, object] = {"machine": machine(), "seed": asked.seed}
     for graph in (layered, giant, tenant):
         figures[graph.__name__] = graph(asked.incidences, random.Random(asked.seed))
         print(f"{graph.__name__} measured", file=sys.stderr)

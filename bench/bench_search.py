@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import random
 import statistics
 import sys
 import time
 
 from graphs import random_edges, versions_of
+from measuring import machine
 from peers import Networkx
 
 from graphsvc.domain.limits import LimitPolicy, Limits
@@ -77,7 +77,7 @@ def main() -> None:
     json.dump(
         {
             "graph": {"agents": asked.agents, "edges": asked.edges, "seed": asked.seed},
-            "machine": f"{platform.machine()}, Python {platform.python_version()}",
+            "machine": machine(),
             "peer": peer.name,
             "import_s": round(loaded_s, 3),
             "samples": len(rows),

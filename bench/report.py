@@ -119,12 +119,17 @@ peer answered, the lengths of its loops were compared with ours and were the sam
 """
 
 
+def _seconds(figures: Figures, name: str) -> str:
+    return f"{figures[name]:.2f} s" if name in figures else "not measured"
+
+
 def growth_section(figures: Figures) -> str:
     """Cost by size."""
     made = figures["catalogues"]
     rows = [
         [
-            f"{one['incidences']:,}", f"{one['from_parquet_s']:.2f} s", f"{one['index_s']:.2f} s",
+            f"{one['incidences']:,}", f"{one['from_parquet_s']:.2f} s", _seconds(one, "from_parquet_cpu_s"),
+            f"{one['index_s']:.2f} s",
             f"{one['snapshot']['load_s']:.2f} s", f"{one['peak_memory_mib']:,} MiB",
             *(time_of(each["median_us"]) for each in one["checks"].values()),
             *(time_of(each["median_us"]) for each in one["publications"].values()), f"{one['publications_a_second']:,}",
@@ -133,7 +138,7 @@ def growth_section(figures: Figures) -> str:
     ]  # fmt: skip
     kinds = list(made[0]["checks"])
     short = ["unchanged", "later layer", "closes a loop"]
-    head = ["incidences", "from Parquet", "index", "from a snapshot", "peak", *(f"check: {kind}" for kind in short)]
+    head = ["incidences", "from Parquet", "of it CPU", "index", "from a snapshot", "peak", *(f"check: {kind}" for kind in short)]
     head += [*(f"publication: {kind}" for kind in short), "publications a second"]
     memory = made[-1]["memory"]
     weights = [[name.replace("_", " "), f"{value:g}"] for name, value in memory.items()]

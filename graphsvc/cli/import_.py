@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -60,6 +61,8 @@ def register(app: typer.Typer) -> None:
             tls_certificate=tls_certificate,
             tls_key=tls_key,
         )
+        if not dry_run:
+            flags.check()
         checked, held = _read(files, at_once)
         if dry_run:
             show({"checked": checked}, f"{checked} agents are well formed; nothing was stored", format)
@@ -73,9 +76,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _read(files: Sequence[str], at_once: int) -> tuple[int, list[Columns]]:
-    """How many agents the files have, all of them well formed. They come along themselves where they are few, or on standard input,
-    which can not be read twice."""
-    checked, held, once = 0, [], STANDARD_INPUT in files
+    """How many agents the files have, all well formed. They come along themselves where they are few, or where something can
+    not be read twice, as standard input or a pipe."""
+    checked, held = 0, []
+    once = any(path == STANDARD_INPUT or not Path(path).is_file() for path in files)
     for columns in counted(read_columns(files), "agents read", size=attrgetter("size")):
         checked += columns.size
         if checked <= at_once or once:

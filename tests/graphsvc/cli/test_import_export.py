@@ -12,7 +12,7 @@ from graphsvc.declarations.jsonlines import json_line
 from graphsvc.domain.model import AgentVersion
 from graphsvc.rpc.auth import read_grants_file
 from graphsvc.rpc.server import TlsFiles
-from tests.graphsvc.cli.running import run
+from tests.graphsvc.cli.running import lines, run
 from tests.graphsvc.rpc.serving import Running, serving, version
 from tests.graphsvc.rpc.signing import Authority, bearer_tokens, new_signer, public_pem
 
@@ -74,9 +74,9 @@ def test_a_store_is_loaded_and_read_without_a_service(tmp_path: Path) -> None:
 
 @pytest.mark.promise("G-11")
 def test_the_same_graph_gives_the_same_bytes_whatever_the_order_it_came_in(tmp_path: Path) -> None:
-    lines = Path(TEAM).read_text(encoding="utf-8").splitlines(keepends=True)
+    team = Path(TEAM).read_text(encoding="utf-8").splitlines(keepends=True)
     outputs = []
-    for name, order in (("forward", lines), ("backward", lines[::-1])):
+    for name, order in (("forward", team), ("backward", team[::-1])):
         file, store = tmp_path / f"{name}.jsonl", f"sqlite:///{tmp_path / name}.db"
         file.write_text("".join(order), encoding="utf-8")
         assert run("import", str(file), "--store", store).status == 0
@@ -211,3 +211,23 @@ def test_a_command_shows_its_own_certificate(authority: Authority, tmp_path: Pat
         assert exported(*shown("loader"), folder=tmp_path) == in_order(CATALOGUE)
         assert run("import", TEAM, *shown("viewer")).status == 2
         assert run("import", TEAM, *shown("loader")).status == 0
+
+
+@pytest.mark.promise("G-20")
+def test_standard_input_is_stored_in_portions_too(running: Running) -> None:
+    given = lines([f'{{"agent": "agent-{i}", "emits": ["e{i}"]}}' for i in range(10)])
+    ended = run("import", "-", "--server", running.address, "--at-once", "3", "--format", "json", stdin=given)
+    assert (ended.status, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout) == {"revision": len(CATALOGUE) + 10, "created": 10, "unchanged": 0}
+
+
+@pytest.mark.promise("O-2")
+def test_a_portion_that_the_graph_refuses_leaves_those_before_it_and_says_so(running: Running) -> None:
+    records = [f'{{"agent": "agent-{i}"}}' for i in range(4)]
+    stale = '{"agent": "developer", "company": "acme", "area": "platform", "version": 2}'
+    ended = run("import", "-", "--server", running.address, "--at-once", "3", stdin=lines([*records, stale, '{"agent": "last"}']))
+    assert (ended.status, ended.stdout) == (2, "")
+    told = ended.stderr.splitlines()
+    assert told[0] == "3 of 6 agents are stored; type the command again to go on"
+    assert "version 2 of acme/platform:developer is below its current version 3" in told[1]
+    assert running.service.revision == len(CATALOGUE) + 3
