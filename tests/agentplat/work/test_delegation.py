@@ -47,7 +47,7 @@ def test_a_delegation_makes_a_child_ticket_and_opens_the_delegates_run_in_the_sa
         run = office.now(told["run"])
         assert (child.title, child.description, child.depth) == ("look at the logs", "since noon", 1)
         assert (child.parent_id, child.delegated_by_id, child.made_in_run_id) == (root.id, source.agent_id, source.id)
-        assert [one.party.ref.name for one in work.tickets.involved(child.id)] == ["B"]
+        assert [(one.role.value, one.party.ref.name) for one in work.tickets.involved(child.id)] == [("assignee", "B")]
         assert (run.opened_by, run.source_run_id) == (OpenedBy.DELEGATION, source.id)
         assert (run.hop, run.chain) == (1, source.chain)
         workplace = work.spaces.workplace(run.id)
