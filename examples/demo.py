@@ -1,5 +1,5 @@
 """The demonstration behind `make demo`: a catalogue of agents, a loop, its warning as two people see it, an artifact by reference,
-and the loop at work.
+the loop at work, a ticket that is delegated, and a proposal whose pipeline runs.
 
 Set DEMO_EXIT=1 to end when everything was shown; otherwise the platform goes on answering until Ctrl-C.
 """
@@ -24,6 +24,7 @@ import httpx
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 HANDOVER = Path(__file__).parent / "handover"
+TEAMWORK = Path(__file__).parent / "teamwork"
 DEVELOPER, REVIEWER = "acme/platform:developer", "acme/platform:reviewer"
 COLLECTOR, ANALYST = "acme/support:collector", "acme/support:analyst"
 STOP_S = 60
@@ -134,6 +135,55 @@ def show_artifacts(server: str, publisher: Path, admin: Path) -> None:
     agentplat("dispatch", "chain", str(reading), *asked, str(publisher))
 
 
+def until_ended(server: str, token_file: Path, path: str, what: str) -> dict[str, Any]:
+    """What a path answers once nothing of it goes on any more."""
+    end, pause = time.monotonic() + CHAIN_S, threading.Event()
+    while True:
+        found: dict[str, Any] = get(server, token_file, path)
+        going_on = [one for one in found.get("runs", [found]) if one["state"] in ("queued", "running", "waiting")]
+        if not going_on:
+            return found
+        if time.monotonic() > end:
+            sys.exit(f"{what} did not come to its end within {CHAIN_S} s")
+        pause.wait(0.2)
+
+
+def show_delegation(server: str, publisher: Path) -> None:
+    """Hand a ticket to an agent in a space, and see it delegated, refused and held to a contract."""
+    asked = ("--server", server, "--token-file", str(publisher))
+    heading("A ticket is handed to an agent in a space")
+    agentplat("publish", *map(str, sorted(TEAMWORK.glob("*.yaml"))), *asked)
+    agentplat("workspace", "create", "acme/delivery", "Delivery", *asked)
+    agentplat("ticket", "create", "1", "Export the customer list", "--description", "People ask for it every week.", *asked)
+    agentplat("space", "create", "1", "Export", *asked)
+    agentplat("space", "say", "1", "1", "@lead please see to #1", *asked)
+    [opened] = get(server, publisher, "/v1/workspaces/1/spaces/1/messages")["messages"][0]["mentions"]
+    chain = until_ended(server, publisher, f"/v1/chains/{opened['run']}", "the delegation")
+    heading("It delegated: the tree of the ticket, with what was refused word for word")
+    agentplat("delegation", "tree", "1", "1", *asked)
+    heading("What the space says of it")
+    agentplat("space", "read", "1", "1", *asked)
+    heading("The builder's output: rejected with its fault, then accepted")
+    builder = next(one["run"] for one in chain["runs"] if one["agent"] == "acme/delivery:builder")
+    agentplat("trail", "show", str(builder), *asked)
+
+
+def show_orchestration(server: str, publisher: Path) -> None:
+    """Approve what an agent proposes, and let its pipeline run."""
+    asked = ("--server", server, "--token-file", str(publisher))
+    heading("An orchestration is proposed by an agent and approved by a person")
+    agentplat("space", "create", "1", "Plans", "--mode", "orchestrate", *asked)
+    agentplat("space", "say", "1", "2", "@organiser what should the export become?", *asked)
+    [opened] = get(server, publisher, "/v1/workspaces/1/spaces/2/messages")["messages"][0]["mentions"]
+    until_ended(server, publisher, f"/v1/chains/{opened['run']}", "the proposal")
+    agentplat("proposal", "show", "1", *asked)
+    digest = get(server, publisher, "/v1/proposals/1")["digest"]
+    agentplat("proposal", "approve", "1", "--revision", "1", "--digest", digest, *asked)
+    until_ended(server, publisher, "/v1/pipelines/1", "the pipeline")
+    heading("Its pipeline ran: one run for each sub-ticket, and the page at the end")
+    agentplat("pipeline", "show", "1", *asked)
+
+
 def show(folder: Path, ready: dict[str, Any]) -> None:
     """The demonstration itself."""
     server = f"http://{ready['address']}"
@@ -163,6 +213,8 @@ def show(folder: Path, ready: dict[str, Any]) -> None:
     admin = Path(ready["token_file"])
     show_artifacts(server, publisher, admin)
     show_loop_at_work(server, publisher, reader, admin)
+    show_delegation(server, publisher)
+    show_orchestration(server, publisher)
 
 
 def main() -> None:

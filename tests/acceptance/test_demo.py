@@ -29,7 +29,7 @@ LAST_STEP = (
 )
 
 
-@pytest.mark.promise("O-1", "P-9", "R-7", "R-18", "A-5", "A-9")
+@pytest.mark.promise("O-1", "P-9", "R-7", "R-18", "A-5", "A-9", "W-4", "D-1", "D-3", "D-11", "D-14", "D-16")
 def test_the_demonstration_ends_by_itself_and_tells_a_reader_of_a_hidden_agent_only_that_there_is_one(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo.py")],
@@ -64,3 +64,33 @@ def test_the_demonstration_ends_by_itself_and_tells_a_reader_of_a_hidden_agent_o
     [trail] = [part for title, part in parts.items() if title.startswith("The trail of a run at the last hop")]
     assert [line.endswith(LAST_STEP) for line in trail.splitlines() if "Finished" in line] == [True, True]
     assert "; every one was handled" in parts["Proof that every finished run was handled"]
+    _assert_work_was_handed_on(parts)
+    _assert_a_proposal_became_a_pipeline(parts)
+
+
+def _assert_work_was_handed_on(parts: dict[str, str]) -> None:
+    [tree] = [part for title, part in parts.items() if title.startswith("It delegated")]
+    refused = [line.strip() for line in tree.splitlines() if "Delegation refused" in line]
+    lead, builder = "acme/delivery:lead", "acme/delivery:builder"
+    assert refused == [
+        f"Delegation refused: cycle detected ({lead} → {builder} → {lead}).",
+        "Delegation refused: chain depth 4 exceeds the cap of 3.",
+    ]
+    assert [line.strip().partition(" ")[0] for line in tree.splitlines() if line.strip().startswith("#")] == [
+        "#1",
+        "#2",
+        "#3",
+        "#4",
+    ]
+    said = parts["What the space says of it"]
+    assert "acme/delivery:builder  result: Built, with three tests." in said
+    [output] = [part for title, part in parts.items() if title.startswith("The builder's output")]
+    assert output.index("The output does not meet its contract; faults: 1, tries left: 2") < output.index(
+        "The output meets its contract"
+    )
+
+
+def _assert_a_proposal_became_a_pipeline(parts: dict[str, str]) -> None:
+    [ran] = [part for title, part in parts.items() if title.startswith("Its pipeline ran")]
+    steps = [line.split()[:2] for line in ran.splitlines() if line.startswith("  ")]
+    assert steps == [[key, "finished"] for key in ("use", "wishes", "order", "synthesis")]
