@@ -6,10 +6,11 @@ Several processes may run one on the same database: each leases its entries ther
 from __future__ import annotations
 
 import secrets
-import threading
 
 import structlog
+from typing_extensions import override
 
+from agentplat.background import Background
 from agentplat.domain.errors import StoreUnavailable
 from agentplat.domain.outbox import Backoff
 from agentplat.usecases.deliver_outbox import DeliverOutbox, Outcome
@@ -17,38 +18,24 @@ from agentplat.usecases.deliver_outbox import DeliverOutbox, Outcome
 log = structlog.get_logger()
 
 
-class Courier:
+class Courier(Background):
     """poll_s: seconds between two looks at an outbox with nothing due.
 
     While the graph service is down, attempts come at the waits of the backoff, not once for every agent that waits.
     """
 
     def __init__(self, deliver: DeliverOutbox, backoff: Backoff, poll_s: float) -> None:
+        super().__init__("courier")
         self._deliver, self._backoff, self._poll_s = deliver, backoff, poll_s
         self._owner = secrets.token_hex(16)
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
+        self._failures = 0
 
-    def start(self) -> None:
-        """Begin to deliver."""
-        self._thread.start()
-
-    def stop(self, seconds: float) -> bool:
-        """End after the delivery under way, and whether it ended within so many seconds."""
-        self._stopping.set()
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        failures = 0
-        while not self._stopping.is_set():
-            failures = self._step(failures)
-
-    def _step(self, failures: int) -> int:
-        """Try one entry and wait if need be. Takes and gives the number of times in a row that nobody answered."""
+    @override
+    def _turn(self) -> float:
+        """Try one entry."""
         try:
             outcome = self._deliver.next_due(self._owner)
-            if outcome is Outcome.DELIVERED and failures:
+            if outcome is Outcome.DELIVERED and self._failures:
                 self._deliver.hasten()
         except StoreUnavailable:
             log.warning("the outbox cannot be read: the database does not answer")
@@ -58,8 +45,10 @@ class Courier:
             log.exception("a delivery failed by a fault of ours")
             outcome = None
         if outcome is None:
-            self._stopping.wait(self._poll_s)
-        elif outcome is Outcome.DOWN:
-            self._stopping.wait(self._backoff.wait_s(failures + 1, self._deliver.chance()))
-            return failures + 1
-        return 0 if outcome is Outcome.DELIVERED else failures
+            return self._poll_s
+        if outcome is Outcome.DOWN:
+            self._failures += 1
+            return self._backoff.wait_s(self._failures, self._deliver.chance())
+        if outcome is Outcome.DELIVERED:
+            self._failures = 0
+        return 0.0

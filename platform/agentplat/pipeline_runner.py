@@ -6,11 +6,12 @@ as it was, and the next one goes on with it.
 
 from __future__ import annotations
 
-import threading
 import time
 
 import structlog
+from typing_extensions import override
 
+from agentplat.background import Background
 from agentplat.domain.errors import ContentUnavailable, StoreUnavailable
 from agentplat.domain.outbox import Backoff
 from agentplat.usecases.run_pipelines import RunPipelines
@@ -23,40 +24,29 @@ _BACKOFF = Backoff(first_s=1.0, longest_s=60.0)
 log = structlog.get_logger()
 
 
-class PipelineRunner:
+class PipelineRunner(Background):
     """poll_s: seconds between two looks."""
 
-    def __init__(self, run: RunPipelines, poll_s: float) -> None:
-        self._run, self._poll_s = run, poll_s
+    def __init__(self, pipelines: RunPipelines, poll_s: float) -> None:
+        super().__init__("pipelines")
+        self._pipelines, self._poll_s = pipelines, poll_s
         self._faults: dict[int, int] = {}
         self._not_before: dict[int, float] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="pipelines", daemon=True)
 
-    def start(self) -> None:
-        """Begin to move pipelines."""
-        self._thread.start()
-
-    def stop(self, seconds: float) -> bool:
-        """End after the move under way, and whether it ended within so many seconds."""
-        self._stopping.set()
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _loop(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._look_through()
-            except StoreUnavailable:
-                log.warning("no pipelines can be moved: the database does not answer")
-            except Exception:
-                log.exception("moving pipelines failed by a fault of ours")
-            self._stopping.wait(self._poll_s)
+    @override
+    def _turn(self) -> float:
+        try:
+            self._look_through()
+        except StoreUnavailable:
+            log.warning("no pipelines can be moved: the database does not answer")
+        except Exception:
+            log.exception("moving pipelines failed by a fault of ours")
+        return self._poll_s
 
     def _look_through(self) -> None:
         """Move each pipeline that is due, by id; one that can not be moved holds up no other."""
         after = 0
-        while not self._stopping.is_set() and (due := self._run.due(after)):
+        while not self._stopping.is_set() and (due := self._pipelines.due(after)):
             for pipeline_id in due:
                 if not self._stopping.is_set() and self._not_before.get(pipeline_id, 0.0) <= time.monotonic():
                     self._move(pipeline_id)
@@ -64,7 +54,7 @@ class PipelineRunner:
 
     def _move(self, pipeline_id: int) -> None:
         try:
-            moved = self._run(pipeline_id)
+            moved = self._pipelines(pipeline_id)
         except StoreUnavailable:
             raise
         except ContentUnavailable as error:
@@ -75,7 +65,7 @@ class PipelineRunner:
             log.exception("a pipeline could not be moved", pipeline=pipeline_id, attempts=faults)
             self._wait(pipeline_id, faults)
             if faults >= MOST_FAULTS:
-                self._run.give_up(pipeline_id)
+                self._pipelines.give_up(pipeline_id)
                 self._forget(pipeline_id)
         else:
             self._forget(pipeline_id)
