@@ -17,7 +17,7 @@ from tests.agentplat.chat_server import chat_server
 from tests.agentplat.http import path
 from tests.agentplat.mcp_programs import Program as McpProgram
 from tests.agentplat.processes import Server, up
-from tests.agentplat.world import PATIENCE_S, manifest, manifests
+from tests.agentplat.world import PATIENCE_S, manifest, manifests, wait_until
 
 EVERY_ROLE = ("author", "admin", "viewer", "approver", "auditor")
 
@@ -180,6 +180,11 @@ class Hall:
         with self.models.lock:
             self.models.asked.clear()
             self.models.says = [(200, said) for said in says]
+
+    def settle(self) -> None:
+        """Wait until every finished run and every published version is dealt with, so that the platform writes nothing by itself."""
+        wait_until(lambda: bool(self.root.get("/v1/dispatch/reconciliation")["proved"]), "every finished run is handled")
+        wait_until(lambda: not any("'waiting'" in row for row in self.rows("outbox")["outbox"]), "every version is delivered")
 
     def rows(self, *tables: str) -> dict[str, list[str]]:
         """What stands in these tables of the database, in all where none is named."""
