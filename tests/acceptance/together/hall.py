@@ -52,7 +52,7 @@ class Caller:
 
 
 class Holder(Caller):
-    """A program that holds a run: over HTTP with `call`, over MCP with `mcp`; one run keeps to one of the two. task: what it got."""
+    """A program that holds a run: over HTTP with `call`, over MCP with `mcp`, and a run keeps to one way. task: what it got."""
 
     def __init__(self, client: httpx.Client, task: Mapping[str, Any]) -> None:
         super().__init__(client, task["token"])
@@ -182,7 +182,7 @@ class Hall:
             self.models.says = [(200, said) for said in says]
 
     def settle(self) -> None:
-        """Wait until every finished run and every published version is dealt with, so that the platform writes nothing by itself."""
+        """Wait until every finished run and every published version is dealt with: the platform then writes nothing by itself."""
         wait_until(lambda: bool(self.root.get("/v1/dispatch/reconciliation")["proved"]), "every finished run is handled")
         wait_until(lambda: not any("'waiting'" in row for row in self.rows("outbox")["outbox"]), "every version is delivered")
 

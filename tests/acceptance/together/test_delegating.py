@@ -57,13 +57,14 @@ class Refusal:
     reason: str
     arguments: dict[str, Any]
     holder: Callable[[Room], Holder] = _first
-    before: Callable[[Room], None] = lambda room: None
+    before: Callable[[Room], object] | None = None
 
 
 REFUSALS = {
     "depth": Refusal(reason="Delegation refused: chain depth 4 exceeds the cap of 3.", arguments={}, holder=_deep),
     "cycle": Refusal(
-        reason="Delegation refused: cycle detected (SCOPE:alice → SCOPE:alice).", arguments={"agent": "alice", "parent_ticket_id": 1}
+        reason="Delegation refused: cycle detected (SCOPE:alice → SCOPE:alice).",
+        arguments={"agent": "alice", "parent_ticket_id": 1},
     ),
     "cycle without a parent": Refusal(
         reason="Delegation refused: cycle detected (SCOPE:alice → SCOPE:alice).", arguments={"agent": "alice"}
@@ -78,13 +79,11 @@ REFUSALS = {
         arguments={},
         before=lambda room: room.publish("alice", tools=["delegate_task"], budget={"tool_calls": 1}),
     ),
-    "no such parent": Refusal(
-        reason="Delegation refused: parent ticket #77 does not exist.", arguments={"parent_ticket_id": 77}
-    ),
+    "no such parent": Refusal(reason="Delegation refused: parent ticket #77 does not exist.", arguments={"parent_ticket_id": 77}),
     "another ticket": Refusal(
         reason="Delegation refused: parent_ticket_id is not the ticket that this run works on.",
         arguments={"parent_ticket_id": 1},
-        before=lambda room: _unrelated(room),
+        before=lambda room: room.ticket("Another one"),
     ),
     "somebody else": Refusal(
         reason="Delegation refused: from_agent_id is not the agent of this run.", arguments={"from_agent_id": "bob"}
@@ -92,10 +91,6 @@ REFUSALS = {
     "paused": Refusal(reason="bob is paused", arguments={}, before=lambda room: _pause(room, "bob")),
     "schema": Refusal(reason="/$ref", arguments={"expected_output_schema": {"$ref": "https://example.com/s"}}),
 }
-
-
-def _unrelated(room: Room) -> None:
-    room.ticket("Another one")
 
 
 @pytest.mark.promise("D-2", "D-3", "D-4", "D-5", "D-9")
@@ -106,7 +101,8 @@ def test_a_refused_delegation_says_why_word_for_word_and_leaves_its_line_in_the_
 ) -> None:
     room.publish("one", "two", "three", tools=["delegate_task"])
     refusal = REFUSALS[why]
-    refusal.before(room)
+    if refusal.before is not None:
+        refusal.before(room)
     holder = refusal.holder(room)
     given = {"agent": "bob", "title": "a part", "description": "do it", **refusal.arguments}
     running.settle()
@@ -252,7 +248,11 @@ def test_an_approved_proposal_runs_one_prompt_for_each_sub_ticket_in_its_order_a
     wanted = proposal(parts, roles, "worker")
     room.say("@planner plan it")
     planner = room.take()
-    loop = {**wanted, "sub_tickets": [sub_ticket("a", needs=["b"]), sub_ticket("b", needs=["a"])], "nodes": [{"kind": "createTicket"}]}
+    loop = {
+        **wanted,
+        "sub_tickets": [sub_ticket("a", needs=["b"]), sub_ticket("b", needs=["a"])],
+        "nodes": [{"kind": "createTicket"}],
+    }
     refused = planner.call("propose_orchestration", proposal=loop)
     assert refused["result"] == "refused"
     assert "nodes" in refused["text"]

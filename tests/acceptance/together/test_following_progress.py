@@ -164,4 +164,3 @@ def test_the_run_log_shows_what_each_run_cost_and_how_long_it_took(running: Hall
         totals = pages.row(log, "last")
         assert totals.startswith("last 7 days 2 ")
         assert "32 tokens" in totals
-

@@ -1,4 +1,4 @@
-"""Workspaces, tickets, spaces, mentions and modes, through the HTTP API and MCP of the processes of `agentplat up` (W-1 to W-10, W-12)."""
+"""Workspaces, tickets, spaces, mentions and modes, over HTTP and MCP of the processes of `agentplat up` (W-1 to W-10, W-12)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.agentplat.api.test_every_route import BODIES, QUERIES, UNKNOWN_ID
 from tests.agentplat.http import path
 from tests.agentplat.work.test_work_trees import git, repository
 from tests.agentplat.world import wait_until
-
 
 INSIDE = ("tickets", "ticket_roles", "ticket_changes", "ticket_comments", "messages", "mentions", "participants", "runs")
 """The tables of what is in a workspace."""
