@@ -1,4 +1,4 @@
-"""A workspace in use: a conversation, tickets, a proposal, a pipeline that has run, a run at its ceiling, a warning that came late."""
+"""A workspace in use: a conversation, a ticket, a proposal, a pipeline that has run; a run at its ceiling, a late warning."""
 
 from __future__ import annotations
 

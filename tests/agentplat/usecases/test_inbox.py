@@ -1,4 +1,4 @@
-"""What waits for a person: proposals, runs at a ceiling, warnings that came late, mentions; for whom it does, and for nobody else."""
+"""What waits for a person: proposals, runs at a ceiling, warnings that came late, mentions; and for whom it does."""
 
 from __future__ import annotations
 
