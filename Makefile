@@ -67,6 +67,7 @@ bench: $(COMPILED) ## Run the benchmarks with their peers; figures go to bench/r
 	$(BIN)/python bench/bench_large.py | tee bench/results/$$(date +%F)-large.json
 	$(BIN)/python bench/bench_dispatch.py | tee bench/results/$$(date +%F)-dispatch.json
 	$(BIN)/python bench/bench_rpc.py | tee bench/results/$$(date +%F)-rpc.json
+	$(BIN)/python bench/bench_pages.py | tee bench/results/$$(date +%F)-pages.json
 	$(BIN)/python bench/report.py
 
 demo: $(COMPILED) ## Start both processes, publish a catalogue, close a loop and show the warning

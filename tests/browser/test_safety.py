@@ -12,6 +12,7 @@ import pytest
 from agentplat.domain.access import Access
 
 from tests.browser.conftest import Open
+from tests.browser.hall import Hall
 from tests.browser.stage import HOSTILE, Stage
 from tests.browser.visits import signed_in
 
@@ -73,9 +74,10 @@ def _pages(stage: Stage, who: Access, language: str) -> dict[str, str]:
 
 @pytest.mark.promise("U-10")
 @pytest.mark.parametrize("language", ["en", "he"])
-def test_no_page_has_a_script_within_or_anything_from_elsewhere(stage: Stage, language: str) -> None:
+def test_no_page_has_a_script_within_or_anything_from_elsewhere(stage: Stage, hall: Hall, language: str) -> None:
     pages = _pages(stage, stage.admin, language)
-    assert len({_kind(path) for path in pages}) >= 12
+    assert {_kind(path) for path in hall.pages} <= {_kind(path) for path in pages}
+    assert len({_kind(path) for path in pages}) >= 20
     for path, page in pages.items():
         found = Found(page)
         assert (path, found.faults) == (path, [])
@@ -83,8 +85,9 @@ def test_no_page_has_a_script_within_or_anything_from_elsewhere(stage: Stage, la
 
 
 @pytest.mark.promise("U-10", "U-8", "U-6")
-def test_no_page_names_what_its_reader_may_not_see(stage: Stage) -> None:
+def test_no_page_names_what_its_reader_may_not_see(stage: Stage, hall: Hall) -> None:
     pages = _pages(stage, stage.reader, "pt")
+    assert {_kind(path) for path in hall.pages} <= {_kind(path) for path in pages}
     assert any(path.startswith("/runs/") for path in pages)
     for path, page in pages.items():
         for secret in ("acme/quality", "acme/support", "acme/finance", "tester", "triage<", "payer", "hostile", "nnnnnnnn"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import Status
-from axe_playwright_python.sync_playwright import Axe
 
 from tests.agentplat.world import manifest
-from tests.browser.conftest import Open
+from tests.browser.conftest import Open, tab_to
 from tests.browser.stage import HOSTILE, Stage
 
 
@@ -134,22 +133,45 @@ def test_a_status_that_somebody_else_changed_meanwhile_is_not_overwritten(stage:
     assert page.locator(".heading .tag").inner_text() == "blocked"
 
 
-@pytest.mark.promise("U-10", "U-11")
-@pytest.mark.parametrize(("language", "direction"), [("en", "ltr"), ("pt", "ltr"), ("he", "rtl")])
-def test_the_pages_of_a_workspace_fit_a_phone_and_have_no_serious_fault(
-    stage: Stage, visit: Open, language: str, direction: str
-) -> None:
-    workspace, space, number = _office(stage, f"pages-{language}")
+@pytest.mark.promise("U-10")
+def test_what_moves_text_does_nothing_in_a_conversation_on_a_phone(stage: Stage, visit: Open) -> None:
+    workspace, space, _ = _office(stage, "hostile")
     for name in HOSTILE:
         stage.world.cases.together.converse.post(stage.author, workspace, space, f"{name} \u202eab")
-    here = visit(stage.author, language, phone=True)
-    for path in ("inbox", "spaces", f"spaces/{space}", "tickets", f"tickets/{number}", "observability"):
-        page = here.go(f"/workspaces/{workspace}/{path}")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-        assert page.locator("html").get_attribute("dir") == direction
-        if language != "pt":
-            found = Axe().run(page).response["violations"]
-            serious = [(fault["id"], fault["nodes"][0]["target"]) for fault in found if fault["impact"] in ("serious", "critical")]
-            assert (path, serious) == (path, [])
-    here.go(f"/workspaces/{workspace}/spaces/{space}")
-    assert here.page.locator(".message .control").first.inner_text() == "U+202E"
+    page = visit(stage.author, "he", phone=True).go(f"/workspaces/{workspace}/spaces/{space}")
+    assert page.locator(".message .control").all_text_contents() == ["U+202E"] * len(HOSTILE)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.promise("U-4", "U-11")
+def test_a_message_is_written_completed_and_sent_by_keyboard_alone(stage: Stage, visit: Open) -> None:
+    workspace, space, _ = _office(stage, "typed")
+    page = visit(stage.author).go(f"/workspaces/{workspace}/spaces/{space}")
+    tab_to(page, "body")
+    page.keyboard.type("Hello @hel")
+    page.locator("#completions li", has_text="acme/platform:helper").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.type("p")
+    page.locator("#completions li", has_text="acme/platform:helper").wait_for()
+    page.keyboard.press("Tab")
+    assert page.input_value("#body") == "Hello @helper "
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator(".message.said", has_text="Hello @helper").wait_for()
+
+
+@pytest.mark.promise("U-5", "U-11")
+def test_a_ticket_is_moved_and_commented_on_by_keyboard_alone(stage: Stage, visit: Open) -> None:
+    workspace, _, number = _office(stage, "typed-ticket")
+    page = visit(stage.author).go(f"/workspaces/{workspace}/tickets/{number}")
+    tab_to(page, "status")
+    page.keyboard.type("bl")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator(".heading .status-blocked").wait_for()
+    tab_to(page, "body")
+    page.keyboard.type("Blocked by the weather")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator(".messages", has_text="Blocked by the weather").wait_for()

@@ -28,6 +28,12 @@ def outermost(scopes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(scope for scope in unique if not within_any(scope, unique - {scope})))
 
 
+def within(scopes: Iterable[str], outer: str) -> tuple[str, ...]:
+    """What of the scopes lies in another one: all of that, or the ones below it."""
+    found = outermost(scopes)
+    return (outer,) if within_any(outer, found) else tuple(scope for scope in found if contains(outer, scope))
+
+
 @dataclass(frozen=True, slots=True)
 class Ref:
     """A name within a scope: an agent or a person."""

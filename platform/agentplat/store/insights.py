@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from agentplat.domain.budgets import HolderKind, Unit
 from agentplat.domain.insights import LoggedRun, Progress, RunFilter, Totals
-from agentplat.domain.runs import ENDED, Run, RunState
+from agentplat.domain.runs import ENDED, Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
 from agentplat.store import runtime_schema as schema
 from agentplat.store.port import Insights
@@ -19,6 +19,7 @@ from agentplat.store.registry import below
 from agentplat.store.runs import SqlRuns
 from agentplat.store.schema import agents
 
+_WAITING = sa.text("runs.state = 'waiting'")
 _LEASABLE = sa.text("runs.state IN ('queued', 'running')")
 _AT_ONCE = 1_000
 """Runs asked about in one query; databases take only so many values."""
@@ -63,6 +64,12 @@ class SqlInsights(Insights):
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
         runs = schema.runs.c
         wanted = sa.and_(runs.state.in_(_UNDER_WAY), below(agents.c.scope, scopes))
+        return self._logged(self._runs.select_all(lambda found: found.where(wanted).order_by(runs.id).limit(size)))
+
+    @override
+    def stopped(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
+        runs = schema.runs.c
+        wanted = sa.and_(_WAITING, runs.waiting_for == WaitingFor.BUDGET.value, below(agents.c.scope, scopes))
         return self._logged(self._runs.select_all(lambda found: found.where(wanted).order_by(runs.id).limit(size)))
 
     @override
@@ -121,7 +128,7 @@ class SqlInsights(Insights):
     @override
     def waiting(self) -> set[int]:
         runs = schema.runs.c
-        return set(self._connection.execute(sa.select(runs.id).where(runs.state == RunState.WAITING.value)).scalars())
+        return set(self._connection.execute(sa.select(runs.id).where(_WAITING)).scalars())
 
     def _progress(self, wanted: sa.ColumnElement[bool] | sa.TextClause) -> list[Progress]:
         runs = schema.runs.c

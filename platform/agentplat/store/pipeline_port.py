@@ -48,6 +48,11 @@ class Proposals(Protocol):
         first.
         """
 
+    def undecided(self, scopes: Collection[str], workspace_id: int | None, size: int) -> list[KeptProposal]:
+        """Proposals that nobody decided, in spaces that are there, of workspaces of these scopes and below, newest first; of one
+        workspace where that is given.
+        """
+
 
 class Pipelines(Protocol):
     """Pipelines, their steps and the runs of those."""

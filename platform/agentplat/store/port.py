@@ -87,6 +87,9 @@ class Registry(Protocol):
     def report(self, agent: Agent, number: int) -> KeptReport:
         """The report kept with a version that is there."""
 
+    def late(self, publisher: Person, scopes: Collection[str], size: int) -> list[tuple[Ref, int, KeptReport]]:
+        """Reports that came late, of published versions of this publisher in these scopes and below, newest version first."""
+
 
 class Outbox(Protocol):
     """Entries on their way to the graph service."""
@@ -423,6 +426,9 @@ class Insights(Protocol):
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
         """Runs of agents of these scopes and below that have not ended, oldest first."""
 
+    def stopped(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
+        """Runs of agents of these scopes and below that wait for a budget, oldest first."""
+
     def last_ended(self, scopes: Collection[str]) -> Mapping[Ref, int]:
         """When the last run of each agent of these scopes and below ended."""
 
@@ -439,7 +445,7 @@ class Insights(Protocol):
         """The highest id of a run, 0 where there is none."""
 
     def waiting(self) -> set[int]:
-        """All runs that wait. Looks through every run there is."""
+        """All runs that wait."""
 
 
 class Work(Protocol):

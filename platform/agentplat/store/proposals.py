@@ -145,3 +145,14 @@ class SqlProposals(Proposals):
         return [
             _kept(row) for row in self._connection.execute(self._select().where(wanted).order_by(proposals.id.desc()).limit(size))
         ]
+
+    @override
+    def undecided(self, scopes: Collection[str], workspace_id: int | None, size: int) -> list[KeptProposal]:
+        proposals, spaces = schema.proposals.c, schema.spaces.c
+        there = sa.select(spaces.id).where(
+            spaces.removed_at.is_(None), sa.true() if workspace_id is None else spaces.workspace_id == workspace_id
+        )
+        wanted = sa.and_(schema.UNDECIDED, in_scopes(proposals.space_id, scopes), proposals.space_id.in_(there))
+        return [
+            _kept(row) for row in self._connection.execute(self._select().where(wanted).order_by(proposals.id.desc()).limit(size))
+        ]

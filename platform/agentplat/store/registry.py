@@ -17,6 +17,8 @@ from agentplat.domain.scopes import INSTALLATION, Ref
 from agentplat.store import schema
 from agentplat.store.port import Registry
 
+_LATE = sa.text("reports.state = 'late'")
+
 
 def insert(connection: Connection, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
     """An insert of the connection's dialect, which both know ``ON CONFLICT``."""
@@ -69,6 +71,11 @@ def _declared(row: Row[Any], declaration: Mapping[str, Any]) -> Declared:
         emits=tuple(sorted(emission["event"] for emission in declaration["emits"])),
         listens=tuple(sorted(declaration["listens"])),
     )
+
+
+def _report(state: str, body: str | None, scopes: str) -> KeptReport:
+    read = None if body is None else json.loads(body)
+    return KeptReport(state=ReportState(state), body=read, scopes=tuple(json.loads(scopes)))
 
 
 class SqlRegistry(Registry):
@@ -250,5 +257,26 @@ class SqlRegistry(Registry):
         reports = schema.reports.c
         query = sa.select(reports.state, reports.body, reports.scopes).where(reports.agent_id == agent.id, reports.number == number)
         row = self._connection.execute(query).one()
-        body = None if row.body is None else json.loads(row.body)
-        return KeptReport(state=ReportState(row.state), body=body, scopes=tuple(json.loads(row.scopes)))
+        return _report(row.state, row.body, row.scopes)
+
+    @override
+    def late(self, publisher: Person, scopes: Collection[str], size: int) -> list[tuple[Ref, int, KeptReport]]:
+        agents, published, reports, versions = schema.agents.c, schema.published.c, schema.reports.c, schema.versions.c
+        current = sa.and_(published.agent_id == reports.agent_id, published.number == reports.number)
+        version = sa.and_(versions.agent_id == reports.agent_id, versions.number == reports.number)
+        joined = (
+            schema.reports.join(schema.published, current)
+            .join(schema.versions, version)
+            .join(schema.agents, agents.id == reports.agent_id)
+        )
+        query = (
+            sa.select(agents.scope, agents.name, reports.number, reports.state, reports.body, reports.scopes)
+            .select_from(joined)
+            .where(_LATE, versions.publisher_id == publisher.id, below(agents.scope, scopes))
+            .order_by(versions.published_at.desc(), agents.scope, agents.name)
+            .limit(size)
+        )
+        return [
+            (Ref(row.scope, row.name), row.number, _report(row.state, row.body, row.scopes))
+            for row in self._connection.execute(query).all()
+        ]

@@ -20,6 +20,7 @@ from agentplat.store.schema import ID, NAME, metadata, one_of
 _LEASABLE = sa.text("state IN ('queued', 'running')")
 _BY_EVENT = sa.text("event IS NOT NULL")
 _UNDISPATCHED = sa.text("state = 'finished' AND dispatched_at IS NULL AND set_aside_at IS NULL")
+_WAITING = sa.text("state = 'waiting'")
 _SET_ASIDE = sa.text("set_aside_at IS NOT NULL")
 _OF_NOBODY = sa.text("listener_id IS NULL")
 
@@ -81,6 +82,8 @@ runs = sa.Table(
     sa.Index(None, "chain_id", "id"),
     # The mark of R-14: what is finished and not dispatched, oldest first.
     sa.Index("ix_runs_undispatched", "finished_at", "id", sqlite_where=_UNDISPATCHED, postgresql_where=_UNDISPATCHED),
+    # Who waits for a person, without looking through all that ever ran.
+    sa.Index("ix_runs_waiting", "waiting_for", "id", sqlite_where=_WAITING, postgresql_where=_WAITING),
     sa.Index("ix_runs_set_aside", "id", sqlite_where=_SET_ASIDE, postgresql_where=_SET_ASIDE),
 )
 

@@ -126,6 +126,8 @@ published = sa.Table(
     sa.ForeignKeyConstraint(["agent_id", "number"], ["versions.agent_id", "versions.number"]),
 )
 
+_LATE = sa.text("state = 'late'")
+
 reports = sa.Table(
     "reports",
     metadata,
@@ -137,6 +139,7 @@ reports = sa.Table(
     sa.ForeignKeyConstraint(["agent_id", "number"], ["versions.agent_id", "versions.number"]),
     one_of("state", ReportState),
     sa.CheckConstraint("(state = 'not_answered') = (body IS NULL)", name="answered"),
+    sa.Index("ix_reports_late", "agent_id", "number", sqlite_where=_LATE, postgresql_where=_LATE),
 )
 
 _UNSETTLED = sa.text("state IN ('waiting', 'set_aside')")

@@ -18,6 +18,7 @@ from agentplat.domain.runs import ENDED
 from agentplat.domain.spaces import Mention, MentionOutcome, Message, Space, Workplace
 from agentplat.domain.tickets import Author, MessageKind
 from agentplat.store import work_schema as schema
+from agentplat.store.proposals import in_scopes
 from agentplat.store.registry import SqlRegistry, insert
 from agentplat.store.runtime_schema import runs
 from agentplat.store.tickets import author, party, party_columns, with_authors, with_parties
@@ -237,11 +238,24 @@ class SqlSpaces(Spaces):
         return self._connection.execute(counted).scalar_one()
 
     @override
-    def mentions_of(self, person_id: int, before: int | None, size: int) -> list[Message]:
-        messages, mentions = schema.messages, schema.mentions.c
-        ids = sa.select(mentions.message_id).where(mentions.person_id == person_id)
-        wanted = sa.and_(messages.c.id.in_(ids), sa.true() if before is None else messages.c.id < before)
-        return self._messages(with_authors(messages).where(wanted).order_by(messages.c.id.desc()).limit(size))
+    def mentions_of(
+        self, person_id: int, scopes: Collection[str], workspace_id: int | None, before: int | None, size: int
+    ) -> list[tuple[int, Message]]:
+        messages, mentions, spaces = schema.messages, schema.mentions.c, schema.spaces.c
+        there = sa.select(spaces.id).where(
+            spaces.removed_at.is_(None),
+            in_scopes(spaces.id, scopes),
+            sa.true() if workspace_id is None else spaces.workspace_id == workspace_id,
+        )
+        wanted = sa.and_(
+            messages.c.id.in_(sa.select(mentions.message_id).where(mentions.person_id == person_id)),
+            messages.c.space_id.in_(there),
+            sa.true() if before is None else messages.c.id < before,
+        )
+        found = self._messages(with_authors(messages).where(wanted).order_by(messages.c.id.desc()).limit(size))
+        of_space = sa.select(spaces.id, spaces.workspace_id).where(spaces.id.in_({message.space_id for message in found}))
+        workspaces = {row.id: row.workspace_id for row in self._connection.execute(of_space)}
+        return [(workspaces[message.space_id], message) for message in found]
 
     @override
     def place(self, run_id: int, workplace: Workplace) -> None:

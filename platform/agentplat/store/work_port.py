@@ -167,8 +167,13 @@ class Spaces(Protocol):
     def mentions_between(self, agent_id: int, other_id: int, since: int) -> int:
         """How many messages of either agent have started the other by a mention, in any space, since a moment."""
 
-    def mentions_of(self, person_id: int, before: int | None, size: int) -> list[Message]:
-        """Messages that mention a person, newest first."""
+    def mentions_of(
+        self, person_id: int, scopes: Collection[str], workspace_id: int | None, before: int | None, size: int
+    ) -> list[tuple[int, Message]]:
+        """Messages that mention a person with the ids of their workspaces, newest first.
+
+        They stand in spaces that are there, in workspaces of these scopes and below; of one workspace where that is given.
+        """
 
     def place(self, run_id: int, workplace: Workplace) -> None:
         """Keep where a run works; never changed."""

@@ -21,6 +21,8 @@ _ASSIGNED = sa.text("role = 'assignee'")
 _THERE = sa.text("removed_at IS NULL")
 _RUNNING = sa.text("state = 'running'")
 _OPEN = sa.text("settled IS NULL")
+UNDECIDED = sa.text("proposals.state = 'proposed'")
+_UNDECIDED = sa.text("state = 'proposed'")
 
 
 def _one_party() -> sa.CheckConstraint:
@@ -288,6 +290,7 @@ proposals = sa.Table(
     sa.CheckConstraint("(state = 'proposed') = (decided_at IS NULL)", name="decided"),
     sa.CheckConstraint("(decided_at IS NULL) = (decided_by_id IS NULL)", name="decider"),
     sa.Index(None, "space_id", "id"),
+    sa.Index("ix_proposals_undecided", "id", sqlite_where=_UNDECIDED, postgresql_where=_UNDECIDED),
 )
 
 proposal_revisions = sa.Table(

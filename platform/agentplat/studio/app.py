@@ -16,7 +16,21 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentplat.domain.errors import NotFound, Overloaded, PlatformError, Unauthenticated
-from agentplat.studio import agents, approvals, entrance, graph, live, monitoring, publishing, runs, spaces, tickets, workspaces
+from agentplat.studio import (
+    agents,
+    approvals,
+    entrance,
+    graph,
+    inbox,
+    live,
+    monitoring,
+    orchestration,
+    publishing,
+    runs,
+    spaces,
+    tickets,
+    workspaces,
+)
 from agentplat.studio.faults import FaultPage
 from agentplat.studio.rendering import static_files
 from agentplat.studio.visitors import NotOurForm, Platform, Reader, Visitor, go_to, sign_in_path, visitor
@@ -42,6 +56,22 @@ _SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+_PARTS = (
+    entrance,
+    agents,
+    publishing,
+    graph,
+    live,
+    runs,
+    inbox,
+    approvals,
+    monitoring,
+    workspaces,
+    spaces,
+    tickets,
+    orchestration,
+)
 
 log = structlog.get_logger()
 
@@ -69,7 +99,7 @@ def create_studio(platform: Platform) -> FastAPI:
     """The pages of a platform."""
     app = FastAPI(title="Studio", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.platform = platform
-    for part in (entrance, agents, publishing, graph, live, runs, approvals, monitoring, workspaces, spaces, tickets):
+    for part in _PARTS:
         app.include_router(part.router)
     app.add_api_route("/", home, methods=["GET"], response_model=None)
     app.add_api_route("/static/{digest}/{name}", static_file, methods=["GET"], response_model=None)

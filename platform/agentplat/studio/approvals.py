@@ -1,4 +1,4 @@
-"""The inbox: what runs wait for, with exactly what would run, and a person's answer (U-7, A-14)."""
+"""Approvals: what a run waits for, with exactly what would run, and a person's answer (U-7, A-14)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from agentplat.domain.errors import Conflict, InvalidInput
@@ -16,19 +16,8 @@ from agentplat.usecases.decide_approval import ShownApproval
 
 router = APIRouter()
 
-_PAGE = 50
 _PLAIN = ("tool", "effect", "description", "agent", "version", "run", "call")
 Id = Annotated[int, Path(ge=1, le=2**63 - 1)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InboxPage(Page):
-    """What waits for the person. decided: whether what was answered is shown too."""
-
-    template: ClassVar[str] = "inbox.html"
-    approvals: tuple[ShownApproval, ...]
-    decided: bool
-    following: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +31,6 @@ class ApprovalPage(Page):
     arguments: str
     waits: bool
     refusal: str = ""
-
-
-@router.get("/inbox", response_model=None)
-def inbox(found: Reader, decided: bool = False, before: Annotated[int | None, Query(ge=1, le=2**63 - 1)] = None) -> Response:
-    """The approvals to give, newest first."""
-    listed = found.cases.governing.approvals.page(found.person, not decided, before, _PAGE)
-    following = listed[-1].approval.id if len(listed) == _PAGE else None
-    return found.show(InboxPage(approvals=tuple(listed), decided=decided, following=following), "inbox")
 
 
 @router.get("/approvals/{approval}", response_model=None)

@@ -11,6 +11,8 @@ from starlette.responses import JSONResponse, Response
 
 from agentplat.domain.errors import Conflict, InvalidInput
 from agentplat.domain.modes import CHOSEN, Mode
+from agentplat.domain.pipelines import ProposalState
+from agentplat.domain.proposals import KeptProposal
 from agentplat.domain.runs import Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.spaces import Space
@@ -23,11 +25,13 @@ from agentplat.studio.workspaces import place_of
 from agentplat.usecases.converse import ShownMessage
 from agentplat.usecases.manage_spaces import Participant
 from agentplat.usecases.names import check_ref
+from agentplat.usecases.read_orchestration import ShownPipeline
 
 router = APIRouter()
 
 _PAGE = 100
 MESSAGES = 200
+_PLANS = 5
 After = Annotated[int, Query(ge=0, le=2**63 - 1)]
 
 
@@ -44,7 +48,9 @@ class SpacesPage(Page):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpacePage(Page):
-    """One space. working: the runs there that have not ended. candidates: agents that may be added. draft: what was not accepted.
+    """One space. working: the runs there that have not ended. proposals: the newest that nobody decided. pipelines: the newest.
+
+    candidates: agents that may be added. draft: what was not accepted.
 
     last: the last message shown. more: whether later ones follow.
     """
@@ -56,6 +62,8 @@ class SpacePage(Page):
     candidates: tuple[Ref, ...]
     messages: tuple[ShownMessage, ...]
     working: tuple[Run, ...]
+    proposals: tuple[KeptProposal, ...]
+    pipelines: tuple[ShownPipeline, ...]
     last: int
     more: bool
     modes: tuple[Mode, ...] = CHOSEN
@@ -158,6 +166,8 @@ def _page(found: Visitor, workspace_id: int, space_id: int, after: int, draft: s
     workspace = found.cases.together.workspaces.one(found.person, workspace_id)
     begin = after or _beginning(found, workspace_id, space_id)
     messages = found.cases.together.converse.messages(found.person, workspace_id, space_id, begin, MESSAGES)
+    plans = found.cases.orchestrating.read
+    proposals = plans.proposals(found.person, space_id, None, _PLANS)
     there = {one.agent.ref for one in shown.participants}
     return SpacePage(
         place=place_of(found, workspace_id),
@@ -166,6 +176,8 @@ def _page(found: Visitor, workspace_id: int, space_id: int, after: int, draft: s
         candidates=tuple(agent.ref for agent in workspace.agents if agent.ref not in there),
         messages=tuple(messages),
         working=tuple(run for run in shown.runs if not run.ended),
+        proposals=tuple(one for one in proposals if one.state is ProposalState.PROPOSED),
+        pipelines=tuple(plans.pipelines(found.person, space_id, None, _PLANS)),
         last=messages[-1].id if messages else begin,
         more=len(messages) == MESSAGES,
         draft=draft,

@@ -62,8 +62,7 @@ class Watcher:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        # The newest run seen, and those that have not ended: waiting runs have no index, so that they are remembered from the first
-        # look on instead of being looked for each time.
+        # The newest run seen, and those that have not ended: how waiting runs end is seen only by whoever remembers them.
         self._newest = -1
         self._open: set[int] = set()
 

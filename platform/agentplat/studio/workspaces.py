@@ -1,4 +1,4 @@
-"""Workspaces: the list, the inbox where each begins (U-2), and its monitoring (U-3)."""
+"""Workspaces: the list, where each begins (U-2), and its monitoring (U-3)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from agentplat.domain.errors import Conflict, InvalidInput
-from agentplat.domain.scopes import contains
-from agentplat.domain.tickets import CLOSED, Status, Ticket
 from agentplat.domain.workspaces import Workspace
 from agentplat.studio.monitoring import InsightsQuery, insights_page, live_page
 from agentplat.studio.places import Id, Place
 from agentplat.studio.rendering import Page
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
-from agentplat.usecases.decide_approval import ShownApproval
 from agentplat.usecases.names import check_scope
 
 router = APIRouter()
@@ -33,16 +30,6 @@ class WorkspacesPage(Page):
     scopes: tuple[str, ...]
     following: int | None
     refusal: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceInboxPage(Page):
-    """What waits in a workspace: approvals to give, and tickets that are not closed."""
-
-    template: ClassVar[str] = "workspace_inbox.html"
-    place: Place
-    approvals: tuple[ShownApproval, ...]
-    tickets: tuple[Ticket, ...]
 
 
 def place_of(found: Visitor, workspace_id: int) -> Place:
@@ -82,20 +69,6 @@ def create(found: Actor) -> Response:
 def workspace(found: Reader, workspace_id: Id) -> Response:
     """There is no page of a workspace by itself: it begins with its inbox."""
     return go_to(f"{place_of(found, workspace_id).path}/inbox")
-
-
-@router.get("/workspaces/{workspace_id}/inbox", response_model=None)
-def inbox(found: Reader, workspace_id: Id) -> Response:
-    """What waits for the person, and what is open."""
-    place = place_of(found, workspace_id)
-    approvals = found.cases.governing.approvals.page(found.person, True, None, _PAGE)
-    open_ones = [status for status in Status if status not in CLOSED]
-    page = WorkspaceInboxPage(
-        place=place,
-        approvals=tuple(one for one in approvals if contains(place.workspace.scope, one.run.agent.scope)),
-        tickets=tuple(found.cases.together.tickets.page(found.person, workspace_id, open_ones, None, _PAGE)),
-    )
-    return found.show(page, "workspaces")
 
 
 @router.get("/workspaces/{workspace_id}/observability", response_model=None)

@@ -35,6 +35,7 @@ from agentplat.usecases.propose_orchestration import ProposeOrchestration
 from agentplat.usecases.publish_version import PublishVersion
 from agentplat.usecases.read_artifact import ReadArtifact
 from agentplat.usecases.read_graph import ReadGraph
+from agentplat.usecases.read_inbox import ReadInbox
 from agentplat.usecases.read_report import ReadReport
 from agentplat.usecases.read_runs import ReadRuns
 from agentplat.usecases.resume_delivery import ResumeDelivery
@@ -90,6 +91,7 @@ class UseCases:
     show_chain: ShowChain
     open_run: OpenRun
     read_runs: ReadRuns
+    read_inbox: ReadInbox
     monitor_runs: MonitorRuns
     cancel_run: CancelRun
     verify_trail: VerifyTrail
@@ -174,6 +176,7 @@ def build_use_cases(
         open_run=OpenRun(store=store, content=content),
         delegate_ticket=DelegateTicket(store=store, content=content),
         read_runs=ReadRuns(store=store),
+        read_inbox=ReadInbox(store=store),
         monitor_runs=MonitorRuns(store=store),
         cancel_run=acting.cancel,
         verify_trail=VerifyTrail(store=store),

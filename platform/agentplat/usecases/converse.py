@@ -109,19 +109,18 @@ class Converse:
             space = space_in(work, readable_workspace(work, access, workspace_id), space_id)
             return shown_messages(work, access, work.spaces.messages(space.id, after, size))
 
-    def notified(self, access: Access, before: int | None, size: int) -> list[Notice]:
-        """Messages that mention the caller with an id under `before`, newest first, from spaces that they may read now."""
+    def notified(self, access: Access, before: int | None, size: int, workspace_id: int | None = None) -> list[Notice]:
+        """Messages that mention the caller with an id under `before`, newest first, from spaces that they may read now; of one
+        workspace where that is given.
+        """
         by = person_of(access)
         with self.store.reading() as work:
-            found = []
-            for message in work.spaces.mentions_of(by.id, before, size):
-                space = work.spaces.find(message.space_id)
-                workspace = None if space is None else work.workspaces.find(space.workspace_id)
-                if space is None or workspace is None or space.removed_at is not None or not access.may_read(workspace.scope):
-                    continue
-                [shown] = shown_messages(work, access, [message])
-                found.append(Notice(workspace_id=workspace.id, space_id=space.id, message=shown))
-            return found
+            found = work.spaces.mentions_of(by.id, access.scopes, workspace_id, before, size)
+            shown = shown_messages(work, access, [message for _, message in found])
+        return [
+            Notice(workspace_id=within, space_id=message.space_id, message=one)
+            for (within, message), one in zip(found, shown, strict=True)
+        ]
 
     def before_newest(self, access: Access, workspace_id: int, space_id: int, size: int) -> int:
         """Behind which message to begin, to get the newest so many."""

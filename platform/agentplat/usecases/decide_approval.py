@@ -12,7 +12,7 @@ from agentplat.domain.approvals import Approval
 from agentplat.domain.artifacts import Blob
 from agentplat.domain.errors import Conflict, NotFound, Unauthenticated
 from agentplat.domain.runs import Run, RunState, WaitingFor
-from agentplat.domain.scopes import Ref
+from agentplat.domain.scopes import INSTALLATION, Ref, within
 from agentplat.domain.steps import ApprovalAsked, ApprovalGiven, Resumed, StepKind
 from agentplat.domain.times import now_ms
 from agentplat.store.port import Store, Work
@@ -37,10 +37,15 @@ class DecideApproval:
     store: Store
     content: ContentStore
 
-    def page(self, access: Access, undecided: bool, before: int | None, size: int) -> list[ShownApproval]:
-        """Questions in the scopes where the caller is an approver, newest first, without their orders. Raises StoreUnavailable."""
+    def page(
+        self, access: Access, undecided: bool, before: int | None, size: int, scope: str = INSTALLATION
+    ) -> list[ShownApproval]:
+        """Questions in the scopes where the caller is an approver, newest first, without their orders. Raises StoreUnavailable.
+
+        scope: only from within this one.
+        """
         with self.store.reading() as work:
-            found = work.approvals.page(access.scopes_with(Role.APPROVER), undecided, before, size)
+            found = work.approvals.page(within(access.scopes_with(Role.APPROVER), scope), undecided, before, size)
             return [self._shown(work, access, approval, readable_run(work, access, approval.run_id)) for approval in found]
 
     def one(self, access: Access, approval_id: int) -> ShownApproval:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser.hall import Hall, furnish
 from tests.browser.stage import Stage, staged
 
 
@@ -14,3 +15,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """A platform with agents and people."""
     with staged(tmp_path_factory.mktemp("stage")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="package")
+def hall(stage: Stage) -> Hall:
+    """A workspace in use."""
+    return furnish(stage)

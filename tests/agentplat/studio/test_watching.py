@@ -68,3 +68,24 @@ def test_a_person_cannot_open_streams_without_end_and_a_server_that_stops_ends_t
             watcher.open(Stream(person_id=3, loop=loop, scopes=("acme",)))
 
     asyncio.run(crowd())
+
+
+@pytest.mark.promise("U-4", "U-9")
+def test_a_stream_of_a_space_tells_what_is_said_there_though_nobody_works(stage: Stage) -> None:
+    together = stage.world.cases.together
+    workspace = together.workspaces.create(stage.author, "acme/platform", "heard")
+    space, other = (together.spaces.create(stage.author, workspace.id, name) for name in ("hall", "corridor"))
+    stage.bench.settle()
+    watcher = Watcher(stage.world.cases.monitor_runs, 0.01)
+
+    async def follow() -> None:
+        stream = Stream(person_id=1, loop=asyncio.get_running_loop(), scopes=("acme/platform",), space_id=space.id)
+        watcher.open(stream)
+        told = events(watcher, stream, "")
+        first = await _next(told)
+        await asyncio.to_thread(together.converse.post, stage.author, workspace.id, other.id, "not here")
+        await asyncio.to_thread(together.converse.post, stage.author, workspace.id, space.id, "here")
+        assert await _next(told) not in (first, "")
+
+    asyncio.run(follow())
+    assert watcher.close(PATIENCE_S)

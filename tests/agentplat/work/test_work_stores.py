@@ -168,7 +168,7 @@ def test_a_space_keeps_its_mode_participants_and_all_that_was_said(store: SqlSto
         assert work.spaces.messages(space.id, said[1], 10) == messages[2:]
         assert work.spaces.newest(space.id, 2) == messages[1:]
         assert work.spaces.referring(ticket.id, 2) == messages[:0:-1]
-        assert work.spaces.mentions_of(who.id, None, 10) == messages[:1]
+        assert [found for _, found in work.spaces.mentions_of(who.id, ["*"], None, None, 10)] == messages[:1]
         assert work.spaces.message(said[2]) == messages[2]
         assert work.spaces.remove_participant(space, developer)
         assert not work.spaces.remove_participant(space, developer)

@@ -56,6 +56,7 @@ def upgrade() -> None:
     _create_pipeline_steps()
     _create_pipeline_runs()
     _let_pipelines_hold_budgets()
+    _index_what_waits()
     for table in RECORDS:
         keep_rows(table)
     change_once("proposals", "decided_at", ("id", "space_id", "created_at"))
@@ -63,6 +64,17 @@ def upgrade() -> None:
     contract = " OR ".join(map(differs, ("run_id", "schema", "mode")))
     refuse("run_contracts", "keep", "UPDATE", f"OLD.output_ref IS NOT NULL OR {contract}", "a contract never changes")
     refuse("escrows", "keep", "UPDATE", f"OLD.settled IS NOT NULL OR {differs('amount')}", "an escrow is settled once")
+
+
+def _index_what_waits() -> None:
+    """Find what waits for a person without looking through all that was ever there."""
+    for name, table, columns, condition in (
+        ("ix_proposals_undecided", "proposals", ["id"], "state = 'proposed'"),
+        ("ix_reports_late", "reports", ["agent_id", "number"], "state = 'late'"),
+        ("ix_runs_waiting", "runs", ["waiting_for", "id"], "state = 'waiting'"),
+    ):
+        where = sa.text(condition)
+        op.create_index(name, table, columns, unique=False, sqlite_where=where, postgresql_where=where)
 
 
 def _create_workspaces() -> None:
