@@ -67,7 +67,8 @@ def _violations(violations: Sequence[Violation]) -> list[dict[str, str]]:
 
 def problem_for(error: PlatformError) -> Problem:
     """The answer to a refusal."""
-    status = STATUS_OF[type(error)]
+    # Adapters may have kinds of their own, which count as what they derive from.
+    status = next(STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
     if isinstance(error, InvalidInput):
         return Problem(status, str(error), violations=_violations(error.violations))
     headers: dict[str, str] = {}

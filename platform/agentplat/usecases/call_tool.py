@@ -41,7 +41,7 @@ from agentplat.domain.tools import Asked, Effect, Given
 from agentplat.store.port import Store, Work
 from agentplat.usecases.arguments import canonical_arguments
 from agentplat.usecases.judge_call import JudgeCall, Judged
-from agentplat.usecases.tell_space import let_wait
+from agentplat.usecases.tell_space import end_run, let_wait
 from agentplat.usecases.tool import AnyTool, Tool, WorkTool
 
 MOST_NAME_CHARACTERS = 100
@@ -171,7 +171,7 @@ class CallTool:
                 took = {**tool.spec.worst, Unit.TIME: _elapsed_ms(begun), **given.took}
                 run, result = self._end(work, run, asked.call, result, took)
                 if given.ends is not None:
-                    run = work.runs.close(run, Closing(state=RunState.FAILED, reason=given.ends), now_ms())
+                    run = end_run(work, run, Closing(state=RunState.FAILED, reason=given.ends), now_ms())
                 return run, result
         except _ANSWERED as refusal:
             given = Given(result=ResultKind.REFUSED, reason=str(refusal))

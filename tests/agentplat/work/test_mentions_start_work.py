@@ -71,7 +71,7 @@ def test_a_message_hands_the_tickets_it_refers_to_to_the_agent_it_mentions(offic
     held = office.acting.lease.prepare(office.lease())
     assert held.workplace is not None
     assert (held.workplace.space_id, held.workplace.mode, held.workplace.message_id) == (space.id, Mode.CHAT, said.id)
-    assert "read_space" in {spec.name for spec in office.acting.act.offered(held.circumstances)}
+    assert "read_space" in {spec.name for spec in office.acting.act.offered(held)}
 
 
 @pytest.mark.promise("W-4")

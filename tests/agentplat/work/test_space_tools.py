@@ -69,7 +69,7 @@ def _held(office: Office, mode: Mode | None, tools: tuple[str, ...] = EVERY_TOOL
 def test_a_tool_that_the_mode_does_not_give_is_not_there(desk: Office, mode: Mode | None) -> None:
     _, run = _held(desk, mode)
     held = desk.acting.lease.prepare(run)
-    offered = {found.name for found in desk.acting.act.offered(held.circumstances)}
+    offered = {found.name for found in desk.acting.act.offered(held)}
     assert offered & ALL == EXISTING[mode]
     for tool in sorted(ALL - EXISTING[mode]):
         run, result = desk.call(run, tool, **ARGUMENTS[tool])
@@ -85,7 +85,7 @@ def test_a_tool_that_the_mode_does_not_give_is_not_there(desk: Office, mode: Mod
 def test_tools_that_make_work_are_there_only_where_the_version_names_them(desk: Office) -> None:
     _, run = _held(desk, Mode.CHAT, ())
     held = desk.acting.lease.prepare(run)
-    offered = {found.name for found in desk.acting.act.offered(held.circumstances)}
+    offered = {found.name for found in desk.acting.act.offered(held)}
     assert offered & ALL == READING | {"post_message", "comment_ticket"}
 
 
