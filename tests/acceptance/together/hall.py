@@ -203,7 +203,7 @@ def hall(folder: Path, *arguments: object) -> Iterator[Hall]:
     with ExitStack() as stack:
         models = stack.enter_context(chat_server())
         keys = {"OPENAI_BASE_URL": f"http://127.0.0.1:{models.server_port}/v1", "OPENAI_API_KEY": "key"}
-        often = ("--poll-interval-s", "0.05", "--requests-burst", "100000")
+        often = ("--poll-interval-s", "0.05", "--requests-burst", "100000", "--run-lease-s", "600")
         server = stack.enter_context(up(folder, *often, *arguments, **keys))
         token = Path(server.ready["token_file"]).read_text(encoding="utf-8").strip()
         client = stack.enter_context(httpx.Client(base_url=server.url, timeout=PATIENCE_S))
