@@ -30,7 +30,7 @@ from agentplat.domain.chains import OpenedBy
 from agentplat.domain.labels import label_of
 from agentplat.domain.runs import DriverKind, NewRun, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
-from agentplat.domain.steps import BudgetReserved, BudgetSettled, Closing, GateRuling, Ruling, Waiting
+from agentplat.domain.steps import Body, BudgetReserved, BudgetSettled, Closing, GateRuling, Ruling, Waiting
 from agentplat.store import runtime_schema
 from agentplat.store.port import Work
 from agentplat.store.sql import SqlStore, open_store
@@ -113,7 +113,7 @@ def _run(work: Work, number: int, sizes: Sizes, who: Person, at: int) -> None:
     )
     run = work.runs.open(new, at)
     assert run is not None
-    bodies = []
+    bodies: list[Body] = []
     for call in range(1, 6):
         amounts = {Unit.TOOL_CALLS.value: 1}
         bodies += [
@@ -140,7 +140,7 @@ def fill(store: SqlStore, folder: Path, sizes: Sizes) -> tuple[int, int]:
                 _run(work, number, sizes, access.person, now - (sizes.runs - number) * 120_000)
             # Nothing of it is to be dispatched: that would open thousands of runs more.
             marked = sa.text("UPDATE runs SET dispatched_at = finished_at WHERE state = 'finished' AND dispatched_at IS NULL")
-            work._connection.execute(marked)  # type: ignore[attr-defined] # no use case does such a thing
+            work._connection.execute(marked)
     with engine.begin() as connection:
         connection.execute(sa.text("DELETE FROM budgets WHERE holder = 'run'"))
         spent = "SELECT 'run', CAST(id AS TEXT), '{}', 0, {} FROM runs"

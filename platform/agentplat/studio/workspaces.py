@@ -34,8 +34,8 @@ class WorkspacesPage(Page):
 
 def place_of(found: Visitor, workspace_id: int) -> Place:
     """The workspace. Raises NotFound."""
-    shown = found.cases.together.workspaces.one(found.person, workspace_id)
-    return Place(workspace=shown.workspace, writes=found.person.may_publish(shown.workspace.scope))
+    workspace = found.cases.together.workspaces.alone(found.person, workspace_id)
+    return Place(workspace=workspace, writes=found.person.may_publish(workspace.scope))
 
 
 @router.get("/workspaces", response_model=None)

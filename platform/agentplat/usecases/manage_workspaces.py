@@ -50,6 +50,11 @@ class ManageWorkspaces:
         with self.store.reading() as work:
             return work.workspaces.page(access.scopes, after, size)
 
+    def alone(self, access: Access, workspace_id: int) -> Workspace:
+        """One workspace without what is in it. Raises NotFound."""
+        with self.store.reading() as work:
+            return readable_workspace(work, access, workspace_id)
+
     def one(self, access: Access, workspace_id: int) -> ShownWorkspace:
         """One workspace. Raises NotFound."""
         with self.store.reading() as work:
