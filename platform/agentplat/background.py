@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 
 
-class Background:
+class Background(ABC):
     """A thread that takes one turn after the other. Whoever makes one says what a turn is."""
 
     def __init__(self, name: str) -> None:
@@ -27,6 +28,6 @@ class Background:
         while not self._stopping.is_set():
             self._stopping.wait(self._turn())
 
+    @abstractmethod
     def _turn(self) -> float:
         """Do what is to be done now; the seconds until the next turn. Raises nothing."""
-        raise NotImplementedError
