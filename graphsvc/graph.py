@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from typing import NamedTuple, TypeVar
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +14,14 @@ from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, Emit
 from graphsvc.domain.names import AgentRef
 from graphsvc.domain.redaction import Reader
+from graphsvc.domain.remembering import Remembered
 from graphsvc.domain.report import Hop
 from graphsvc.fold import NO_SCOPE, Fold
 from graphsvc.kernels.nodes import EVENT, UNKNOWN
-from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, Answer, Order, Question, Table, others
+from graphsvc.kernels.rows import COMPLETE, NOT_VERIFIED, Answer, Hops, Ints, Order, Question, Table, others
 
 Kernel = Callable[[Question], Answer]
 
-_MOST_REMEMBERED = 65_536
-
-Ends = tuple[int, int]
-_T = TypeVar("_T")
 _NO_CONTRACTS: dict[int, Contract] = {}
 
 
@@ -38,41 +35,23 @@ def _contracts(events: Sequence[int], declaration: Declaration) -> dict[int, Con
 
 
 class Found(NamedTuple):
-    """What a search came to. loops: the numbers of their agents, the one asked about first; steps: the two ends of each hop.
+    """What a search came to. loops: their agents, the one asked about first, None for one that the reader may not read.
 
-    agents: each of them by number, None for one that the reader may not read. hops: by their ends, as whoever reads everything sees
-    them. guarded: the ends of those whose every event names artifacts that listeners may ask for. heard, fed: of each event emitted
-    and of each heard, whether somebody else whom the reader may read hears or emits it. ended: see `kernels.rows`. visits: spent,
-    None where the index proved that there is nothing to find.
+    steps: of each loop, the places in `hops` of its hops. hops: as whoever reads everything sees them. guarded: the places there of
+    those whose every event names artifacts that listeners may ask for. hidden: whether a loop has an agent that the reader may not
+    read. heard, fed: of each event emitted and of each heard, whether somebody else whom the reader may read hears or emits it.
+    ended: see `kernels.rows`. visits: spent, None where the index proved that there is nothing to find.
     """
 
-    loops: list[tuple[int, ...]]
-    steps: list[list[Ends]]
-    agents: dict[int, AgentRef | None]
-    hops: dict[Ends, Hop]
-    guarded: set[Ends]
+    loops: list[tuple[AgentRef | None, ...]]
+    steps: list[list[int]]
+    hops: list[Hop]
+    guarded: set[int]
+    hidden: bool
     heard: list[bool]
     fed: list[bool]
     ended: int
     visits: int | None
-
-
-class _Remembered(dict[int, _T]):
-    """What numbers stand for, made when it is asked for first; all of it is forgotten when it has become too much.
-
-    A dictionary, because looking up a hundred numbers of a report in it takes a fraction of what `lru_cache` takes, which keeps an
-    order that nobody needs here.
-    """
-
-    def __init__(self, make: Callable[[int], _T]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, number: int) -> _T:
-        if len(self) >= _MOST_REMEMBERED:
-            self.clear()
-        made = self[number] = self._make(number)
-        return made
 
 
 class Graph(Fold):
@@ -84,9 +63,9 @@ class Graph(Fold):
     def __init__(self) -> None:
         super().__init__()
         # What a number stands for never changes.
-        self._event = _Remembered(self._nodes.name)
-        self._agent = _Remembered(self._agent_at)
-        self._single = _Remembered(self._single_hop)
+        self._event = Remembered(self._nodes.name)
+        self._agent = Remembered(self._agent_at)
+        self._single = Remembered(self._single_hop)
 
     def agents_named(self, name: str) -> list[AgentRef]:
         """The agents of this name in all scopes, by the scope's text."""
@@ -143,13 +122,13 @@ class Graph(Fold):
         first_free = self._nodes.count
         names = [*(emit.event for emit in declaration.emits), *declaration.listens]
         scopes = [self._scopes.get(agent.scope, NO_SCOPE), *[EVENT] * len(names)]
-        node, *found = self._nodes.find(scopes, [agent.name, *names]).tolist()
-        # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
-        unknown: dict[str, int] = {}
-        numbers = [
-            unknown.setdefault(name, first_free + 1 + len(unknown)) if event == UNKNOWN else event
-            for name, event in zip(names, found, strict=True)
-        ]
+        found = self._nodes.find(scopes, [agent.name, *names])
+        node, numbers = int(found[0]), found[1:]
+        if (numbers == UNKNOWN).any():
+            # Events that the graph does not have take the numbers after its nodes and after a root that it does not have either.
+            unknown: dict[str, int] = {}
+            for at in np.flatnonzero(numbers == UNKNOWN).tolist():
+                numbers[at] = unknown.setdefault(names[at], first_free + 1 + len(unknown))
         arrays = self._nodes.arrays
         return Question(
             rows=self.rows,
@@ -167,59 +146,65 @@ class Graph(Fold):
         The index is asked before the search, and again where the visits were spent without a loop.
         """
         question = self.question(agent, declaration, reader, limits)
-        loops, ended, visits = self._walked(question, kernel)
-        steps = [list(zip(loop, loop[1:] + loop[:1], strict=True)) for loop in loops]
-        hops, guarded = self._hops(question, declaration, list(set(chain.from_iterable(steps))))
-        agents = self._named(set(chain.from_iterable(loops)), question.order.readable)
-        agents[question.root] = agent
+        answer = self._walked(question, kernel)
+        loops: list[tuple[AgentRef | None, ...]] = []
+        steps: list[list[int]] = []
+        hops: list[Hop] = []
+        guarded: set[int] = set()
+        hidden = False
+        if answer and answer.sizes.size:
+            met = self.rows.hops(question, answer)
+            hops, guarded = self._hops(question, declaration, met)
+            names, hidden = self._named(answer.nodes[answer.nodes != question.root], question.order.readable)
+            which, named = iter(met.which.tolist()), iter(names)
+            for size in answer.sizes.tolist():
+                loops.append((agent, *islice(named, size - 1)))
+                steps.append(list(islice(which, size)))
         heard, fed = (
             self._others(self.rows.ahead, question.emits, question),
             self._others(self.rows.behind, question.hears, question),
         )
-        return Found(loops, steps, agents, hops, guarded, heard, fed, ended, visits)
+        ended, visits = (answer.ended, answer.visits) if answer else (COMPLETE, None)
+        return Found(loops, steps, hops, guarded, hidden, heard, fed, ended, visits)
 
-    def _walked(self, question: Question, kernel: Kernel) -> tuple[list[tuple[int, ...]], int, int | None]:
+    def _walked(self, question: Question, kernel: Kernel) -> Answer | None:
+        """The search's answer, None where the index proved that there is nothing to find."""
         if not self._numbers.closes_nothing(question):
             answer = kernel(question)
             if answer.ended != NOT_VERIFIED or not self._numbers.leads_nowhere(question):
                 return answer
-        return [], COMPLETE, None
+        return None
 
-    def _others(self, table: Table, events: Sequence[int], question: Question) -> list[bool]:
+    def _others(self, table: Table, events: Ints, question: Question) -> list[bool]:
         """Whether each event has a readable agent other than the root in its row."""
         order = question.order
-        found: list[bool] = others(
-            table, self.rows.nodes, np.array(events, np.int32), question.root, order.agent, order.scope, order.readable
-        ).tolist()
+        found: list[bool] = others(table, self.rows.nodes, events, question.root, order.agent, order.scope, order.readable).tolist()
         return found
 
-    def _named(self, nodes: set[int], readable: npt.NDArray[np.bool_]) -> dict[int, AgentRef | None]:
-        listed = [node for node in nodes if node < self.rows.nodes]  # a root that the graph does not have is named by its asker
+    def _named(self, nodes: Ints, readable: npt.NDArray[np.bool_]) -> tuple[list[AgentRef | None], bool]:
+        """The agents of these nodes, None for one that the reader may not read, and whether there is one."""
         if readable.all():
-            return dict(zip(listed, map(self._agent.__getitem__, listed), strict=True))
+            return list(map(self._agent.__getitem__, nodes.tolist())), False
         arrays = self._nodes.arrays
-        seen = readable[arrays.scope[arrays.agent[listed]]].tolist() if listed else []
-        return {node: self._agent[node] if may else None for node, may in zip(listed, seen, strict=True)}
+        seen = readable[arrays.scope[arrays.agent[nodes]]].tolist()
+        return [self._agent[node] if may else None for node, may in zip(nodes.tolist(), seen, strict=True)], False in seen
 
-    def _hops(self, question: Question, declaration: Declaration, pairs: list[Ends]) -> tuple[dict[Ends, Hop], set[Ends]]:
-        if not pairs:
-            return {}, set()
-        events, ends = self.rows.shared(question.root, question.emits, question.hears, pairs)
-        own = _contracts(question.emits, declaration)
-        guarded = set(self._guarded(pairs, events, ends, question.root, own)) if own or self._contracts else set()
-        if len(events) == len(pairs):  # one for each, which is the usual case
-            return dict(zip(pairs, map(self._single.__getitem__, events), strict=True)), guarded
+    def _hops(self, question: Question, declaration: Declaration, met: Hops) -> tuple[list[Hop], set[int]]:
+        events, ends = met.events.tolist(), met.ends.tolist()
+        own = _contracts(question.emits.tolist(), declaration)
+        guarded = set(self._guarded(met.sources.tolist(), events, ends, question.root, own)) if own or self._contracts else set()
+        if len(events) == len(ends):  # one for each, which is the usual case
+            return list(map(self._single.__getitem__, events)), guarded
         names = list(map(self._event.__getitem__, events))
-        firsts = (0, *ends)
-        return {pair: Hop(tuple(sorted(names[first:end]))) for pair, first, end in zip(pairs, firsts, ends, strict=False)}, guarded
+        return [Hop(tuple(sorted(names[first:end]))) for first, end in zip((0, *ends), ends, strict=False)], guarded
 
     def _guarded(
-        self, pairs: list[Ends], events: list[int], ends: list[int], root: int, own: dict[int, Contract]
-    ) -> Iterator[Ends]:
-        for pair, first, end in zip(pairs, (0, *ends), ends, strict=False):
-            contracts = own if pair[0] == root else self._contracts.get(pair[0])
+        self, sources: list[int], events: list[int], ends: list[int], root: int, own: dict[int, Contract]
+    ) -> Iterator[int]:
+        for hop, (source, first, end) in enumerate(zip(sources, (0, *ends), ends, strict=False)):
+            contracts = own if source == root else self._contracts.get(source)
             if contracts and all(contracts.get(event, BARE)[1] for event in events[first:end]):
-                yield pair
+                yield hop
 
     def emitters(self, event: str, reader: Reader) -> Iterator[AgentRef]:
         """Published agents that emit this event and that the reader may read."""

@@ -48,13 +48,15 @@ def _own_loop(agent: AgentRef, declaration: Declaration, limits: Limits) -> Iter
 
 
 def _longer(found: Found, limits: Limits) -> Iterator[Loop]:
-    """Loops of at least two agents as the reader may see them. What they have in common, nearly all, is looked at once."""
-    agents, hops = found.agents, found.hops
-    if found.guarded or None in agents.values():
-        hops = {ends: _hop(hop, ends in found.guarded, agents[ends[0]], agents[ends[1]]) for ends, hop in hops.items()}
-    for nodes, steps in zip(found.loops, found.steps, strict=True):
-        along = tuple(map(agents.__getitem__, nodes)), tuple(map(hops.__getitem__, steps))
-        yield Loop(*along, over_chain_limit=len(nodes) > limits.chain_limit)
+    """Loops of at least two agents as the reader may see them."""
+    hops, guarded = found.hops, found.guarded
+    for agents, steps in zip(found.loops, found.steps, strict=True):
+        if guarded or found.hidden:
+            ends = zip(steps, agents, agents[1:] + agents[:1], strict=True)
+            along = tuple([_hop(hops[step], step in guarded, source, target) for step, source, target in ends])
+        else:
+            along = tuple([hops[step] for step in steps])
+        yield Loop(agents, along, len(agents) > limits.chain_limit)
 
 
 def _hop(hop: Hop, guarded: bool, source: AgentRef | None, target: AgentRef | None) -> Hop:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 from graphsvc.domain.report import BreakingSet, Loop
 
@@ -25,26 +26,25 @@ def breaking_set(loops: Sequence[Loop]) -> BreakingSet | None:
     of its events is gone on one of the two sides. Taking out less only ever mends loops, so that one pass that puts things back
     where it can leaves a set without anything needless. What serves the fewest loops is put back first, events before triggers.
     """
-    ways = [(loop.is_self, frozenset(loop.hops[0].events or ()), frozenset(loop.hops[-1].events or ())) for loop in loops]
-    events = {event for _, out, _ in ways for event in out}
-    triggers = {trigger for _, _, back in ways for trigger in back}
-
-    def uses(item: tuple[bool, str]) -> tuple[int, bool, str]:
-        is_trigger, name = item
-        return sum(name in (back if is_trigger else out) for _, out, back in ways), is_trigger, name
-
-    def breaks(events: set[str], triggers: set[str]) -> bool:
-        return all(out <= events | triggers if own else out <= events or back <= triggers for own, out, back in ways)
-
-    if not ways:
+    if not loops:
         return None
-    for is_trigger, name in sorted([(False, e) for e in events] + [(True, t) for t in triggers], key=uses):
-        side = triggers if is_trigger else events
-        side.discard(name)
-        if not breaks(events, triggers):
-            side.add(name)
-    return BreakingSet(_sorted(triggers), _sorted(events))
-
-
-def _sorted(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(names))
+    serves: defaultdict[tuple[bool, str], list[int]] = defaultdict(list)  # by whether it is a trigger, and name: places of loops
+    for place, loop in enumerate(loops):
+        for event in loop.hops[0].events or ():
+            serves[False, event].append(place)
+        for event in loop.hops[-1].events or ():
+            serves[True, event].append(place)
+    own = {place for place, loop in enumerate(loops) if loop.is_self}
+    back: set[tuple[bool, str]] = set()
+    mended: tuple[set[int], set[int]] = set(), set()  # places of loops whose hop out, and whose hop back, has an event again
+    for item in sorted(serves, key=lambda item: (len(serves[item]), item)):
+        is_trigger, name = item
+        other = not is_trigger
+        places = serves[item]
+        if mended[other].isdisjoint(places) and not ((other, name) in back and not own.isdisjoint(places)):
+            back.add(item)
+            mended[is_trigger].update(set(places) - own)
+    left = sorted(serves.keys() - back)
+    return BreakingSet(
+        tuple(name for is_trigger, name in left if is_trigger), tuple(name for is_trigger, name in left if not is_trigger)
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from graphsvc.domain.canonical import digest_of
+from graphsvc.domain.canonical import canonical_text, digest_of_text
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.names import AgentRef
+from graphsvc.domain.remembering import Remembered
 
 
 class Verification(StrEnum):
@@ -141,22 +143,37 @@ class Report:
         """Whether a publisher must be warned (P-4, P-5)."""
         return bool(self.loops) or self.verification is not Verification.COMPLETE
 
-    def _judged(self) -> dict[str, Any]:
+    def _judged(self, loops: Sequence[Loop]) -> dict[str, Any]:
         return {
             "agent": self.agent.text,
             "verification": self.verification.value,
             **({"proof": self.proof.value} if self.proof else {}),
-            "loops": [loop.as_json() for loop in self.loops],
+            "loops": [loop.as_json() for loop in loops],
             "notices": [notice.as_json() for notice in self.notices],
             "limits": self.limits.as_json(),
         }
 
     @property
     def digest(self) -> str:
-        """SHA-256 in hexadecimal over the canonical JSON (RFC 8785) of the report without revision and visits (G-11)."""
-        return digest_of(self._judged())
+        """SHA-256 in hexadecimal over the canonical JSON (RFC 8785) of the report without revision and visits (G-11).
+
+        The loops, nearly all of it, are put together from the texts of their agents and hops, which come again and again.
+        """
+        judged = {key: canonical_text(value) for key, value in self._judged(()).items()}
+        judged["loops"] = f"[{','.join(map(_canonical_loop, self.loops))}]"
+        members = ",".join([f'"{key}":{judged[key]}' for key in sorted(judged)])
+        return digest_of_text(f"{{{members}}}")
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        judged = self._judged()
-        return {**judged, "visits": self.visits, "revision": self.revision, "digest": digest_of(judged)}
+        return {**self._judged(self.loops), "visits": self.visits, "revision": self.revision, "digest": self.digest}
+
+
+_AGENTS = Remembered[AgentRef | None, str](lambda agent: canonical_text(None if agent is None else agent.text))
+_HOPS = Remembered[Hop, str](lambda hop: canonical_text(hop.as_json()))
+
+
+def _canonical_loop(loop: Loop) -> str:
+    agents, hops = ",".join(map(_AGENTS.__getitem__, loop.agents)), ",".join(map(_HOPS.__getitem__, loop.hops))
+    rest = canonical_text({"length": loop.length, "over_chain_limit": loop.over_chain_limit, "self": loop.is_self})
+    return f'{{"agents":[{agents}],"hops":[{hops}],{rest[1:]}'

@@ -773,7 +773,15 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
     _mark_root(graph, sides, True)
     for ball in (ahead, back, once_ahead, once_back):
         _reset(graph, ball)
-    return pool, spans[:found], ended, max_visits - ledger[_LEFT]
+    sizes = np.empty(found, np.int32)
+    for at in range(found):
+        sizes[at] = spans[at, 1]
+    nodes, at = np.empty(sizes.sum(), np.int32), 0
+    for loop in range(found):
+        for place in range(spans[loop, 0], spans[loop, 0] + spans[loop, 1]):
+            nodes[at] = pool[place]
+            at += 1
+    return nodes, sizes, ended, max_visits - ledger[_LEFT]
 
 
 def _new_scratch(nodes: int) -> _Scratch:
@@ -808,9 +816,9 @@ _pool = _Pool()
 def search(question: Question) -> Answer:
     """The same answer as `reference.search`, compiled. Safe to call from several threads while the rows do not change."""
     rows, order = question.rows, question.order
-    emits, hears = np.array(question.emits, np.uint32), np.array(question.hears, np.uint32)
-    scratch = _pool.take(max(rows.nodes - 1, question.root, *question.emits, *question.hears) + 1)
-    pool, spans, ended, visits = _run(
+    emits, hears = question.emits.view(np.uint32), question.hears.view(np.uint32)
+    scratch = _pool.take(rows.nodes + 1 + emits.size + hears.size)  # the root and all its events may be new
+    nodes, sizes, ended, visits = _run(
         question.root,
         rows.nodes,
         (order.agent, order.place, order.scope, order.readable),
@@ -822,5 +830,4 @@ def search(question: Question) -> Answer:
     )
     # Only now: a search that failed, for want of memory, has left its marks in the scratch, and the next would answer wrongly.
     _pool.give_back(scratch)
-    loops = [tuple(pool[offset : offset + length].tolist()) for offset, length in spans.tolist()]
-    return Answer(loops, int(ended), int(visits))
+    return Answer(nodes, sizes, int(ended), int(visits))

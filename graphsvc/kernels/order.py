@@ -267,9 +267,8 @@ class Numbers:
 
 
 def _known(question: Question) -> tuple[Ints, Ints]:
-    nodes = question.rows.nodes
-    emits, hears = ([event for event in events if event < nodes] for events in (question.emits, question.hears))
-    return np.array(emits, np.int32), np.array(hears, np.int32)
+    nodes, emits, hears = question.rows.nodes, question.emits, question.hears
+    return emits[emits < nodes], hears[hears < nodes]
 
 
 def _between(low: int, high: int) -> int:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Protocol
+
+import numpy as np
 
 from graphsvc.kernels.rows import COMPLETE, MORE_LOOPS, NOT_VERIFIED, WALK_LIMITED, Answer, Question
 
@@ -39,8 +42,8 @@ class Overlay:
     def __init__(self, question: Question) -> None:
         rows, root = question.rows, question.root
         self._rows, self._root = rows, root
-        self._own = {True: list(question.emits), False: list(question.hears)}
-        self._now = {True: set(question.hears), False: set(question.emits)}  # events whose row must hold the root
+        self._own: dict[bool, list[int]] = {True: question.emits.tolist(), False: question.hears.tolist()}
+        self._now = {True: set(self._own[False]), False: set(self._own[True])}  # events whose row must hold the root
         self._was = {ahead: set(self._stored(not ahead, root)) for ahead in (True, False)}
 
     def _stored(self, ahead: bool, node: int) -> list[int]:
@@ -289,4 +292,5 @@ def search(question: Question, view: View | None = None) -> Answer:
             found.append(loop)
     except _Spent:
         ended = WALK_LIMITED if found else NOT_VERIFIED
-    return Answer(found, ended, question.max_visits - run.left)
+    nodes, sizes = np.array([*chain.from_iterable(found)], np.int32), np.array([*map(len, found)], np.int32)
+    return Answer(nodes, sizes, ended, question.max_visits - run.left)

@@ -7,9 +7,9 @@ events it hears and an event to its emitters. Every incidence stands once in eac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -132,12 +132,31 @@ def _compact(table: Table, target: Ints) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def _shared(
-    ahead: Table, behind: Table, root: int, emits: Ints, hears: Ints, sources: Ints, targets: Ints, ends: Longs, events: Ints
-) -> int:
+def _hops(nodes: Ints, sizes: Ints, which: Ints, pairs: Ints) -> int:
+    """Number the hops of loops that lie one after the other: which[i] is the hop that leaves nodes[i], pairs[hop] its two ends.
+    Returns how many hops there are."""
+    keys = np.empty(nodes.size, np.int64)
+    first = 0
+    for size in sizes:
+        for at in range(first, first + size):
+            keys[at] = np.int64(nodes[at]) << 32 | np.int64(nodes[at + 1 if at + 1 < first + size else first])
+        first += size
+    order = np.argsort(keys, kind="mergesort")
     count = 0
-    for i in range(sources.size):
-        source, target = sources[i], targets[i]
+    for i in range(order.size):
+        at = order[i]
+        if i == 0 or keys[at] != keys[order[i - 1]]:
+            pairs[count, 0], pairs[count, 1] = keys[at] >> 32, keys[at] & 0xFFFFFFFF
+            count += 1
+        which[at] = count - 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _shared(ahead: Table, behind: Table, root: int, emits: Ints, hears: Ints, pairs: Ints, ends: Longs, events: Ints) -> int:
+    count = 0
+    for i in range(pairs.shape[0]):
+        source, target = pairs[i]
         first, size = (0, emits.size) if source == root else (ahead.heads[source, START], ahead.heads[source, SIZE])
         behind_first, behind_size = (0, hears.size) if target == root else (behind.heads[target, START], behind.heads[target, SIZE])
         for j in range(first, first + size):
@@ -239,19 +258,17 @@ class Rows:
                 _remove(table, nodes[order], values[order])
             self.incidences -= sources.size
 
-    def shared(
-        self, root: int, emits: Sequence[int], hears: Sequence[int], pairs: Sequence[tuple[int, int]]
-    ) -> tuple[list[int], list[int]]:
-        """The events of each hop from a source to a target, one hop after the other, and where each hop's end there; the root's
-        rows are replaced by `emits` and `hears`."""
-        flat = np.fromiter(chain.from_iterable(pairs), np.int32, 2 * len(pairs))
-        asked = np.array(emits, np.int32), np.array(hears, np.int32), flat[::2].copy(), flat[1::2].copy()
+    def hops(self, question: Question, answer: Answer) -> Hops:
+        """The hops of the loops found, each named once; the root's rows are those that are proposed."""
+        which, pairs = np.empty(answer.nodes.size, np.int32), np.empty((answer.nodes.size, 2), np.int32)
+        pairs = pairs[: _hops(answer.nodes, answer.sizes, which, pairs)]
+        own = question.emits, question.hears
         ends, events = np.empty(len(pairs), np.int64), np.empty(4 * len(pairs), np.int32)
-        count = _shared(self.ahead, self.behind, root, *asked, ends, events)
+        count = _shared(self.ahead, self.behind, question.root, *own, pairs, ends, events)
         if count > events.size:
             events = np.empty(count, np.int32)
-            _shared(self.ahead, self.behind, root, *asked, ends, events)
-        return events[:count].tolist(), ends.tolist()
+            _shared(self.ahead, self.behind, question.root, *own, pairs, ends, events)
+        return Hops(which, pairs[:, 0], events[:count], ends)
 
     def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:
         order = np.argsort(nodes, kind="stable")
@@ -306,8 +323,8 @@ class Question:
     rows: Rows
     order: Order
     root: int
-    emits: Sequence[int]
-    hears: Sequence[int]
+    emits: Ints
+    hears: Ints
     max_loops: int
     max_visits: int
 
@@ -316,8 +333,26 @@ COMPLETE, MORE_LOOPS, WALK_LIMITED, NOT_VERIFIED = range(4)
 
 
 class Answer(NamedTuple):
-    """loops: agent nodes from the root on, root not repeated. ended: one of the four constants. visits: incidences looked at."""
+    """nodes: the agents of the loops found, one loop after the other, each from the root on, which is not repeated at its end.
+    sizes: of each loop. ended: one of the four constants. visits: incidences looked at."""
 
-    loops: list[tuple[int, ...]]
+    nodes: Ints
+    sizes: Ints
     ended: int
     visits: int
+
+    @property
+    def loops(self) -> list[tuple[int, ...]]:
+        """The agents of each loop."""
+        nodes = iter(self.nodes.tolist())
+        return [tuple(islice(nodes, size)) for size in self.sizes.tolist()]
+
+
+class Hops(NamedTuple):
+    """which: of each agent of the loops, the number of the hop that leaves it. sources: of each hop. events: those that a hop's
+    source emits and its target hears, one hop after the other; ends: where each hop's end there."""
+
+    which: Ints
+    sources: Ints
+    events: Ints
+    ends: Longs

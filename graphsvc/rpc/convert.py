@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import starmap
 
 from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Sizes, Status
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, Emit
 from graphsvc.domain.names import AgentRef, Scope
+from graphsvc.domain.remembering import Remembered
 from graphsvc.domain.report import BreakingSet, Hop, Loop, Notice, Proof, Report, UnfedTrigger, UnheardEvent, Verification
 from graphsvc.v1 import graph_pb2 as pb
 
@@ -111,18 +111,16 @@ def limits_from_proto(message: pb.AppliedLimits) -> Limits:
 # and read in one go, which takes a fraction of the time of filling in their fields.
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _agent_piece(scope: Scope, name: str) -> bytes:
-    agent = pb.AgentRef(name=name, company=scope.company, area=scope.area)
-    return pb.Loop(agents=[pb.LoopAgent(agent=agent)]).SerializeToString()
+def _agent_piece(agent: AgentRef | None) -> bytes:
+    place = pb.LoopAgent() if agent is None else pb.LoopAgent(agent=agent_to_proto(agent))
+    return pb.Loop(agents=[place]).SerializeToString()
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _hop_piece(events: tuple[str, ...] | None, barrier: bool) -> bytes:
-    return pb.Loop(hops=[pb.Hop(events=events or (), hidden=events is None, barrier=barrier)]).SerializeToString()
+def _hop_piece(hop: Hop) -> bytes:
+    return pb.Loop(hops=[pb.Hop(events=hop.events or (), hidden=hop.events is None, barrier=hop.barrier)]).SerializeToString()
 
 
-_HIDDEN_AGENT = pb.Loop(agents=[pb.LoopAgent()]).SerializeToString()
+_AGENT_PIECES, _HOP_PIECES = Remembered(_agent_piece), Remembered(_hop_piece)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -131,8 +129,8 @@ def _loop_rest(length: int, over_chain_limit: bool) -> bytes:
 
 
 def _loop_bytes(loop: Loop) -> bytes:
-    pieces = [_HIDDEN_AGENT if agent is None else _agent_piece(*agent) for agent in loop.agents]
-    pieces += starmap(_hop_piece, loop.hops)
+    pieces = list(map(_AGENT_PIECES.__getitem__, loop.agents))
+    pieces += map(_HOP_PIECES.__getitem__, loop.hops)
     pieces.append(_loop_rest(loop.length, loop.over_chain_limit))
     return b"".join(pieces)
 

@@ -54,7 +54,7 @@ class Tenant:
 
     def question(self) -> Question:
         root = self.node(0, self.rng.randrange(self.agents))
-        emits, hears = ([self.node(EVENT, event) for event in self.some(1)] for _ in range(2))
+        emits, hears = (np.array([self.node(EVENT, event) for event in self.some(1)], np.int32) for _ in range(2))
         return Question(self.rows, NOBODY, root, emits, hears, 10, 10**6)
 
 
@@ -103,7 +103,8 @@ def test_a_walk_that_would_look_at_too_much_proves_nothing() -> None:
     rows.add_nodes(101)
     rows.change(chain[:-1], chain[1:], present=True)
     numbers.rebuild(rows)
-    asked = {most: Question(rows, NOBODY, 101, [0], [99], 10, most) for most in (10, 1_000)}
+    ends = np.array([0], np.int32), np.array([99], np.int32)
+    asked = {most: Question(rows, NOBODY, 101, *ends, 10, most) for most in (10, 1_000)}
     numbers.of[99] = numbers.of[100]  # as coarse as removals could have left them
     rows.change(chain[50:51], chain[51:52], present=False)
     assert not numbers.closes_nothing(asked[10])

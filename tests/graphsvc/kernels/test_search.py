@@ -45,13 +45,18 @@ def test_both_kernels_give_the_loops_order_and_ending_that_brute_force_finds(fir
         assert found.ended == ("more_loops" if len(every) > max_loops else "complete"), seed
         assert found.visits == counted.view.incidences, seed
         full = counted.answer
-        assert jit.search(counted.question) == full, seed
+        assert told(jit.search(counted.question)) == told(full), seed
 
         limited = replace(counted.question, max_visits=rng.randint(0, full.visits))
         cut = counted(limited)
         assert cut.visits == counted.view.incidences <= limited.max_visits, seed
-        assert _is_cut(cut, full) or (cut == full and limited.max_visits == full.visits), seed
-        assert jit.search(limited) == cut, seed
+        assert _is_cut(cut, full) or (told(cut) == told(full) and limited.max_visits == full.visits), seed
+        assert told(jit.search(limited)) == told(cut), seed
+
+
+def told(answer: Answer) -> tuple[list[tuple[int, ...]], int, int]:
+    """All that an answer says, as values that can be compared."""
+    return answer.loops, answer.ended, answer.visits
 
 
 def _is_cut(answer: Answer, full: Answer) -> bool:
@@ -80,12 +85,12 @@ def test_under_every_walk_limit_the_answer_is_the_beginning_of_the_full_one_and_
             limited = replace(question, max_visits=max_visits)
             cut = counted(limited)
             where = f"seed {seed}, {max_visits} visits"
-            assert jit.search(limited) == cut, where
+            assert told(jit.search(limited)) == told(cut), where
             assert cut.visits == counted.view.incidences <= max_visits, where
-            assert _is_cut(cut, full) or (cut == full and max_visits >= full.visits), where
+            assert _is_cut(cut, full) or (told(cut) == told(full) and max_visits >= full.visits), where
             assert cut.loops or not _met(counted.view, question.root), f"{where}: a loop was found and is not named"
             answers.append(cut)
-        assert answers[-1] == full, seed
+        assert told(answers[-1]) == told(full), seed
         assert [len(answer.loops) for answer in answers] == sorted(len(answer.loops) for answer in answers), seed
 
 
@@ -131,9 +136,9 @@ def test_on_larger_graphs_the_kernels_agree_and_find_the_lengths_that_a_library_
         for root in rng.sample(agents, 5):
             question = question_of(graph, root, max_loops=25)
             answer = reference.search(question)
-            assert jit.search(question) == answer, seed
+            assert told(jit.search(question)) == told(answer), seed
             limited = replace(question, max_visits=rng.randint(0, answer.visits))
-            assert jit.search(limited) == reference.search(limited), seed
+            assert told(jit.search(limited)) == told(reference.search(limited)), seed
             found = ask(graph, root, max_loops=25)
             assert [len(loop) for loop in found.loops] == _shortest(agents, root, 25), seed
             assert found.loops == sorted(set(found.loops), key=lambda loop: (len(loop), loop)), seed
@@ -155,8 +160,8 @@ def _shortest(agents: list[Agent], root: Agent, count: int) -> list[int]:
 def test_a_search_that_fails_half_way_leaves_nothing_behind_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     world = [agent("a", ["x"], ["y"]), agent("b", ["y"], ["x"])]
     question = question_of(fold(world), world[0])
-    expected = reference.search(question)
-    assert jit.search(question) == expected
+    expected = told(reference.search(question))
+    assert told(jit.search(question)) == expected
 
     def fail(*given: Any) -> None:
         given[5].cells[:] = 1
@@ -166,4 +171,4 @@ def test_a_search_that_fails_half_way_leaves_nothing_behind_for_the_next(monkeyp
         during.setattr(jit, "_run", fail)
         with pytest.raises(MemoryError):
             jit.search(question)
-    assert jit.search(question) == expected
+    assert told(jit.search(question)) == expected
