@@ -40,7 +40,7 @@ Nodes = npt.NDArray[np.uint32]
 _NEVER = 1 << 40
 _SPENT = -1
 _HIDDEN = Order.HIDDEN
-_ZERO, _ONE = np.int64(0), np.int64(1)
+_ZERO, _ONE, _TWO = np.int64(0), np.int64(1), np.int64(2)
 
 # Scratch of a node, side by side in one cell: the distances of the four balls plus one (0: not reached), the steps of the two that
 # come from the root, flags and marks. A search waits for memory: a node's first touch should be its only one.
@@ -57,9 +57,11 @@ _FRESH, _WIDE, _INSIDE = np.int64(0), np.int64(1), np.int64(2)
 _DEPTH, _LOW, _HIGH, _COST, _SEEDS, _SEEDS_END, _FULL = range(7)
 # The ledger.
 _LEFT, _BOUNDING, _SEARCHING = range(3)
-# A branch's columns; parts of the pool are an offset and a length.
-_LENGTH, _PATH, _PATH_N, _SHUTS, _SHUTS_N, _WHICH, _WHICH_N, _LOOP, _LOOP_N, _TAIL, _MADE = range(11)
-_BRANCH = 11
+# A branch's columns; parts of the pool are an offset and a length. What a loop leaves over are branches of one length that leave it
+# at one agent each, and the order among them is known: the later they leave, the sooner they come. So one row stands for all of
+# them: it is the latest that is left, and those that leave with a shorter path, down to _LEAST, come into being one by one.
+_LENGTH, _PATH, _PATH_N, _SHUTS, _SHUTS_N, _WHICH, _WHICH_N, _LOOP, _LOOP_N, _TAIL, _MADE, _LEAST = range(12)
+_BRANCH = 12
 _NO_TAIL = -2
 _NO_STEP = -1
 
@@ -76,8 +78,11 @@ class _Side(NamedTuple):
 
 
 class _Graph(NamedTuple):
+    """all_readable: whether the reader may read every scope, so that no agent's has to be looked up."""
+
     root: int
     nodes: int
+    all_readable: bool
     agent: Ints
     place: Longs
     scope: Ints
@@ -155,7 +160,7 @@ def _key(graph, node):
     if node == graph.root:
         return -1
     agent = graph.agent[node]
-    return graph.place[agent] if graph.readable[graph.scope[agent]] else _HIDDEN + node
+    return graph.place[agent] if graph.all_readable or graph.readable[graph.scope[agent]] else _HIDDEN + node
 
 
 @_compiled
@@ -424,6 +429,7 @@ def _children(graph, forth, agent, kids, ledger):
         for i in range(first, first + size):
             child = data[i]
             if child != root and cells[child, _FLAG] == 0:
+                _prefetch(graph.agent, child)
                 cells[child, _FLAG] = _SEEN
                 kids[count] = child
                 count += 1
@@ -505,10 +511,10 @@ def _more_rows(table, used, need):
 
 
 @_compiled
-def _put(branches, at, length, path, path_n, shuts, shuts_n, tail):
-    """A branch without next agents or loop. Every one takes a fresh row: its number is the order of pushes too."""
+def _put(branches, at, length, path, path_n, shuts, shuts_n, tail, made, least):
+    """A branch without next agents or loop, in a fresh row. made: its place in the order in which the reference makes them."""
     row = branches[at]
-    row[_LENGTH], row[_TAIL], row[_MADE] = length, tail, at
+    row[_LENGTH], row[_TAIL], row[_MADE], row[_LEAST] = length, tail, made, least
     row[_PATH], row[_PATH_N], row[_SHUTS], row[_SHUTS_N] = path, path_n, shuts, shuts_n
     row[_WHICH], row[_WHICH_N], row[_LOOP], row[_LOOP_N] = 0, 0, 0, 0
 
@@ -571,21 +577,18 @@ def _heap_push(graph, pool, branches, heap, size, branch):
 
 
 @_compiled
-def _heap_pop(graph, pool, branches, heap, size):
-    top, moved = heap[0], heap[size - 1]
-    size -= 1
+def _heap_sink(graph, pool, branches, heap, size, branch):
+    """Put a branch in the place of the top."""
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size and _less(graph, pool, branches, heap[child + 1], heap[child]):
             child += 1
-        if not _less(graph, pool, branches, heap[child], moved):
+        if not _less(graph, pool, branches, heap[child], branch):
             break
         heap[at] = heap[child]
         at = child
-    if size > 0:
-        heap[at] = moved
-    return top
+    heap[at] = branch
 
 
 @_compiled
@@ -627,7 +630,7 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
     lists, cells = _bare(scratch.lists), _bare(scratch.cells)
     kids = lists[4]
     agent, place, scope, readable = order
-    graph = _Graph(root, nodes, _bare(agent), _bare(place), _bare(scope), _bare(readable), cells, wave)
+    graph = _Graph(root, nodes, readable.all(), _bare(agent), _bare(place), _bare(scope), _bare(readable), cells, wave)
     forth = _Side(_bare(ahead_rows[0]), _bare(ahead_rows[1]), _bare(ahead_rows[2]), _HEARS, _HEARD)
     behind = _Side(_bare(behind_rows[0]), _bare(behind_rows[1]), _bare(behind_rows[2]), _EMITS, _EMITTED)
     sides = forth, behind
@@ -636,7 +639,7 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
     once_ahead = _Ball(_ONCE_AHEAD_AT, _NO_STEP, lists[2], number[2])
     once_back = _Ball(_ONCE_BACK_AT, _ONCE_BACK_STEP, lists[3], number[3])
     ledger[_LEFT] = max_visits
-    found, used, made, waiting, ended = 0, 1, 0, 0, COMPLETE
+    found, used, rows, made, waiting, ended = 0, 1, 0, 0, 0, COMPLETE
     _mark_root(graph, sides, False)
 
     pool[0] = root
@@ -653,17 +656,27 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
         which_n = min(which_n, max_loops + 1)
         pool = _larger(pool, used, which_n)
         _copy(kids, _ZERO, which_n, pool, used)
-        _put(branches, _ZERO, known, 0, 1, 0, 1, _key(graph, kids[0]))
+        _put(branches, _ZERO, known, 0, 1, 0, 1, _key(graph, kids[0]), 0, 1)
         branches[0, _WHICH], branches[0, _WHICH_N] = used, which_n
         _heap_push(graph, pool, branches, heap, waiting, _ZERO)
-        used, made, waiting = used + which_n, 1, 1
+        used, rows, made, waiting = used + which_n, 1, 1, 1
 
     while waiting:
-        at = _heap_pop(graph, pool, branches, heap, waiting)
-        waiting -= 1
         for column in range(_BRANCH):
-            branch[column] = branches[at, column]
+            branch[column] = branches[heap[0], column]
         path, path_n = branch[_PATH], branch[_PATH_N]
+        if branch[_LEAST] < path_n:
+            branches = _more_rows(branches, rows, _ONE)
+            shut, left = path + path_n - 1, path_n - 1
+            _put(
+                branches, rows, branch[_LENGTH], path, left, shut, 1, _key(graph, pool[shut]) + 1, branch[_MADE] - 1, branch[_LEAST]
+            )
+            _heap_sink(graph, pool, branches, heap, waiting, rows)
+            rows += 1
+            branch[_LEAST] = path_n
+        else:
+            waiting -= 1
+            _heap_sink(graph, pool, branches, heap, waiting, heap[waiting])
         again, search = False, False
         if branch[_LOOP_N]:
             if found == max_loops:
@@ -673,17 +686,20 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
             loop, loop_n = branch[_LOOP], branch[_LOOP_N]
             spans[found, 0], spans[found, 1] = loop, loop_n
             found += 1
-            branches = _more_rows(branches, made, loop_n)
-            heap = _larger(heap, waiting, loop_n + 1)
-            for end in range(path_n, loop_n):
-                if end + 1 < loop_n:
-                    tail = _key(graph, pool[loop + end + 1]) + 1
-                    _put(branches, made, 2 * loop_n, loop, end + 1, loop + end + 1, 1, tail)
-                else:
-                    _put(branches, made, 2 * loop_n + 2, loop, end + 1, loop, 1, _NO_TAIL)
-                _heap_push(graph, pool, branches, heap, waiting, made)
-                made += 1
+            branches = _more_rows(branches, rows, _TWO)
+            heap = _larger(heap, waiting, _TWO)
+            made += loop_n - path_n
+            last = loop + loop_n - 1
+            if path_n + 1 < loop_n:
+                tail = _key(graph, pool[last]) + 1
+                _put(branches, rows, 2 * loop_n, loop, loop_n - 1, last, 1, tail, made - 2, path_n + 1)
+                _heap_push(graph, pool, branches, heap, waiting, rows)
+                rows += 1
                 waiting += 1
+            _put(branches, rows, 2 * loop_n + 2, loop, loop_n, loop, 1, _NO_TAIL, made - 1, loop_n)
+            _heap_push(graph, pool, branches, heap, waiting, rows)
+            rows += 1
+            waiting += 1
             shuts_n = branch[_SHUTS_N]
             pool = _larger(pool, used, shuts_n + 1)
             _copy(pool, branch[_SHUTS], shuts_n, pool, used)
@@ -760,11 +776,12 @@ def _run(root, nodes, order, ahead_rows, behind_rows, scratch, max_loops, max_vi
             if branch[_WHICH_N] and not branch[_LOOP_N]:
                 branch[_TAIL] = _key(graph, pool[branch[_WHICH]])
             branch[_MADE] = made
-            branches = _more_rows(branches, made, _ONE)
+            branches = _more_rows(branches, rows, _ONE)
             heap = _larger(heap, waiting, _ONE)
             for column in range(_BRANCH):
-                branches[made, column] = branch[column]
-            _heap_push(graph, pool, branches, heap, waiting, made)
+                branches[rows, column] = branch[column]
+            _heap_push(graph, pool, branches, heap, waiting, rows)
+            rows += 1
             made += 1
             waiting += 1
 
