@@ -43,10 +43,11 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--event-of-edge", action="store_true", help="one event for each edge, not one for each agent")
     asked = parser.parse_args()
 
     edges = random_edges(asked.agents, asked.edges, asked.seed)
-    versions = versions_of(asked.agents, edges)
+    versions = versions_of(asked.agents, edges, event_of_edge=asked.event_of_edge)
     limits = Limits(max_loops=10)
     service = GraphService(MemoryStore(patience_s=60), LimitPolicy(default=limits, ceiling=limits))
     began = time.perf_counter()
@@ -76,7 +77,7 @@ def main() -> None:
     rows = [(statistics.median(ours[n]), statistics.median(peers[n]), found[n].visits) for n in sampled]
     json.dump(
         {
-            "graph": {"agents": asked.agents, "edges": asked.edges, "seed": asked.seed},
+            "graph": {"agents": asked.agents, "edges": asked.edges, "seed": asked.seed, "event_of_edge": asked.event_of_edge},
             "machine": machine(),
             "peer": peer.name,
             "import_s": round(loaded_s, 3),

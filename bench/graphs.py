@@ -27,14 +27,14 @@ def agent_name(number: int) -> str:
     return f"agent-{number:07}"
 
 
-def versions_of(agents: int, edges: list[Edge]) -> list[AgentVersion]:
-    """Agents with one event for each edge."""
-    emits: defaultdict[int, list[str]] = defaultdict(list)
-    hears: defaultdict[int, list[str]] = defaultdict(list)
+def versions_of(agents: int, edges: list[Edge], *, event_of_edge: bool = False) -> list[AgentVersion]:
+    """Agents with an event of their own that their successors hear, or with one event for each edge, which is more to look at."""
+    emits: defaultdict[int, set[str]] = defaultdict(set)
+    hears: defaultdict[int, set[str]] = defaultdict(set)
     for source, target in edges:
-        event = f"{source}>{target}"
-        emits[source].append(event)
-        hears[target].append(event)
+        event = f"{source}>{target}" if event_of_edge else f"{source}"
+        emits[source].add(event)
+        hears[target].add(event)
     return [
         AgentVersion(
             AgentRef(Scope("acme", f"area-{number % 50}"), agent_name(number)),
