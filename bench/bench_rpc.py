@@ -8,20 +8,17 @@ The client is the plain generated stub.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import random
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import grpc
 from google.protobuf.empty_pb2 import Empty
 from graphs import random_edges, versions_of
+from measuring import machine, tell, timed
 
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import AgentVersion
@@ -76,13 +73,6 @@ def serve(service: GraphService) -> None:
     server.stop(grace=1).wait()
 
 
-def timed(act: Callable[[], object]) -> float:
-    """Seconds that one call takes."""
-    start = time.perf_counter()
-    act()
-    return time.perf_counter() - start
-
-
 def answer(service: GraphService, version: AgentVersion) -> str:
     """A check as every caller gets it, with its digest."""
     return service.check(version.agent, version.declaration, EVERYTHING).digest
@@ -132,6 +122,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve", action="store_true", help="be the server; for this program's own use")
     asked = parser.parse_args()
+    ran = machine()
     service, versions = load(asked.agents, asked.edges, asked.seed)
     if asked.serve:
         serve(service)
@@ -144,9 +135,7 @@ def main() -> None:
         figures = measure(port, service, versions, asked.rounds, asked.seed)
         server.stdin.close()
     graph = {"agents": asked.agents, "edges": asked.edges, "seed": asked.seed}
-    machine = f"{platform.machine()}, Python {platform.python_version()}, grpcio {grpc.__version__}"
-    json.dump({"graph": graph, "machine": machine, **figures}, sys.stdout, indent=2)
-    print()
+    tell({"graph": graph, "machine": ran, "checks": figures})
 
 
 if __name__ == "__main__":

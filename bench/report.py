@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,88 @@ def saved(figure: Any, name: str) -> str:
     plt.close(figure)
     path.write_text("\n".join(line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()) + "\n", encoding="utf-8")
     return f"![{name.replace('-', ' ')}](plots/{name}.svg)"
+
+
+def search_section(figures: Figures) -> str:
+    """The main figure: ten loops, ours and networkx in one process."""
+    graph = figures["graph"]
+    carried = "one event for each edge" if graph["event_of_edge"] else "an event of each agent, which its successors hear"
+    return f"""## Ten loops through an agent of a random graph
+
+{where(figures)}
+
+{graph["agents"]:,} agents, {graph["edges"]:,} edges between them uniformly at random, carried by {carried};
+{figures["samples"]} agents that ten loops go through, {
+        figures["rounds"]
+    } rounds in which the two take turns, the same lengths found. Ours is
+the whole check with its report; the peer is `{figures["peer"]}` on a split vertex.
+
+{
+        table(
+            ["", "ours", "networkx", "ratio: median", "least", "most"],
+            [
+                [
+                    "median of the agents",
+                    time_of(figures["ours_ms_median"] * 1e3),
+                    time_of(figures["peer_ms_median"] * 1e3),
+                    *(f"{figures[f'ratio_{which}']:.0f}×" for which in ("median", "least", "most")),
+                ]
+            ],
+        )
+    }
+"""
+
+
+def _added(checks: Figures) -> str:
+    rows = [
+        [
+            kind,
+            f"{one['rounds']:,}",
+            time_of(one["echo_us"]),
+            time_of(one["check_rpc_us"]),
+            time_of(one["check_in_process_us"]),
+            f"{one['added_to_echo']:.2f}",
+        ]
+        for kind, one in checks.items()
+    ]
+    return table(["check", "rounds", "echo", "over gRPC", "in process", "added / echo"], rows)
+
+
+def rpc_section(figures: Figures) -> str:
+    """What gRPC adds to a check, on the small graph."""
+    graph = figures["graph"]
+    return f"""## What gRPC adds to a check
+
+{where(figures)}
+
+A random graph of {graph["agents"]:,} agents and {graph["edges"]:,} edges, in memory. One call after the other, in turn:
+an empty echo behind the same interceptors, a check over gRPC, the same check in process with its digest; the last column is what
+gRPC adds to the check, in echoes.
+
+{_added(figures["checks"])}
+"""
+
+
+_MADE = re.compile(r"(?<=workspaces/)[^/]+|(?<=spaces/)[^/]+(?=$)")
+"""Identifiers that a run made up."""
+
+
+def pages_section(figures: Figures) -> str:
+    """Studio's pages."""
+    sizes = figures["sizes"]
+    rows = [
+        [f"`{_MADE.sub('…', page)}`", f"{one['median_ms']:.0f} ms", f"{one['longest_ms']:.0f} ms"]
+        for page, one in figures["pages"].items()
+    ]
+    return f"""## Pages of Studio
+
+{where(figures)}
+
+A workspace with {sizes["runs"]:,} runs, {sizes["tickets"]:,} tickets and {sizes["agents"]:,} agents on SQLite,
+over HTTP, one page after the other; the target is {figures["target_ms"]:.0f} ms at the median.
+
+{table(["page", "median", "longest"], rows)}
+"""
 
 
 def _cell(peer: Figures) -> str:
@@ -183,7 +266,6 @@ One event with many emitters and listeners, asked about an agent that it leads b
 
 def callers_section(figures: Figures) -> str:
     """Rates by number of callers."""
-    single = figures["one_after_the_other"]
     head = ["", *(f"{callers} callers" for callers in figures["grpc"])]
 
     def rates(part: str) -> str:
@@ -191,17 +273,6 @@ def callers_section(figures: Figures) -> str:
         names = list(next(iter(by_callers.values())))
         return table(head, [[name, *(f"{by_callers[callers][name]:,.0f}" for callers in by_callers)] for name in names])
 
-    added = [
-        [
-            kind,
-            f"{one['rounds']:,}",
-            time_of(one["echo_us"]),
-            time_of(one["check_rpc_us"]),
-            time_of(one["check_in_process_us"]),
-            f"{one['added_to_echo']:.2f}",
-        ]
-        for kind, one in single.items()
-    ]
     return f"""## Over gRPC
 
 {where(figures)}
@@ -210,7 +281,7 @@ A tenant's catalogue of {figures["agents"]:,} agents in SQLite; the server is a 
 another, and both share the cores. One call after the other, in turn: an empty echo behind the same interceptors, a check over gRPC,
 the same check in process with its digest; the last column is what gRPC adds to the check, in echoes.
 
-{table(["check", "rounds", "echo", "over gRPC", "in process", "added / echo"], added)}
+{_added(figures["one_after_the_other"])}
 
 Calls a second, median of windows that took turns. Publications are durable before they are answered.
 
@@ -222,11 +293,18 @@ The same within one process, where Python's threads share one lock:
 """
 
 
-SECTIONS = {"peers": peers_section, "growth": growth_section, "callers": callers_section}
+SECTIONS = {
+    "search": search_section,
+    "peers": peers_section,
+    "growth": growth_section,
+    "rpc": rpc_section,
+    "callers": callers_section,
+    "pages": pages_section,
+}
 HEAD = """# Benchmarks
 
 Made by `make bench` from the newest files of `bench/results`, which hold every figure. A run takes about an hour; its parts can be
-run alone (`bench/bench_peers.py`, `bench/bench_growth.py`, `bench/bench_callers.py`), and `--help` says how to make them smaller.
+run alone (`bench/bench_search.py`, `bench/bench_growth.py`, and so on), and `--help` says how to make them smaller.
 Ratios were measured in one run and are what to look at: absolute times depend on the machine and on what else it did.
 
 """
