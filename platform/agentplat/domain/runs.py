@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,17 +29,6 @@ MOST_ATTEMPTS = 3
 
 ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.CANCELLED})
 """States that are never left."""
-
-_NEXT: Mapping[RunState, frozenset[RunState]] = {
-    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.FAILED, RunState.CANCELLED}),
-    RunState.RUNNING: frozenset({RunState.QUEUED, RunState.WAITING}) | ENDED,
-    RunState.WAITING: frozenset({RunState.QUEUED, RunState.FAILED, RunState.CANCELLED}),
-}
-
-
-def may_become(now: RunState, then: RunState) -> bool:
-    """Whether a run may go from one state to the other."""
-    return then in _NEXT.get(now, frozenset())
 
 
 class WaitingFor(StrEnum):
