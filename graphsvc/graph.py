@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphsvc.columns import BARE, Contract
+from graphsvc.domain.answers import Neighbour
 from graphsvc.domain.limits import Limits
 from graphsvc.domain.model import AgentVersion, Declaration, Emit
 from graphsvc.domain.names import AgentRef
@@ -221,6 +223,33 @@ class Graph(Fold):
         row, arrays = table.row(node), self._nodes.arrays
         for agent in row[self._readable(reader)[arrays.scope[arrays.agent[row]]]]:
             yield self._agent[int(agent)]
+
+    def neighbours(
+        self, agent: AgentRef, events: Sequence[str], reader: Reader, after: tuple[str, str], most: int, *, back: bool
+    ) -> tuple[tuple[Neighbour, ...], bool]:
+        """Other agents that these events start, or with back=True come from, as far as the reader may read them, by name and scope.
+
+        after: the order of the agent that they come after. most: of them. Also returns whether there are more. Only those returned
+        are put into words, as an event may have very many.
+        """
+        self._bring_up()
+        table, arrays, known = self.rows.behind if back else self.rows.ahead, self._nodes.arrays, self._nodes.find
+        rows = [
+            (event, table.row(node))
+            for event, node in zip(events, known([EVENT] * len(events), events).tolist(), strict=True)
+            if node != UNKNOWN
+        ]
+        nodes = np.unique(np.concatenate([np.zeros(0, np.int32), *(row for _, row in rows)]))
+        nodes = nodes[self._readable(reader)[arrays.scope[arrays.agent[nodes]]] & (nodes != self._find(agent))]
+        nodes = nodes[np.argsort(self._places.number[arrays.agent[nodes]])]
+        first = bisect_right(nodes, after, key=lambda node: self._agent[int(node)].order)
+        page = nodes[first : first + most]
+        between: dict[int, list[str]] = {node: [] for node in page.tolist()}
+        for event, row in rows:
+            for node in row[np.isin(row, page)].tolist():
+                between[node].append(event)
+        found = [Neighbour(agent=self._agent[node], events=tuple(sorted(shared))) for node, shared in between.items()]
+        return tuple(found), first + most < nodes.size
 
     def alike(self, event: str) -> list[str]:
         """Other events with a name like this one, in name order, whoever may know of them."""

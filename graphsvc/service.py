@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -15,7 +14,7 @@ import numpy as np
 
 from graphsvc.collecting import uncollected
 from graphsvc.columns import Columns, columns_of
-from graphsvc.domain.answers import Description, Imported, Neighbour, Published, Retired, Status
+from graphsvc.domain.answers import Description, Imported, Published, Retired, Status
 from graphsvc.domain.canonical import digest_of
 from graphsvc.domain.errors import (
     InvalidInput,
@@ -290,15 +289,13 @@ class GraphService:
             version = self._graph.published(agent)
             if version is None or not reader.may_read(agent.scope):
                 raise UnknownAgent
-            declared = version.declaration
-            back = _neighbours(agent, {event: self._graph.emitters(event, reader) for event in declared.listens})
-            ahead = _neighbours(agent, {emit.event: self._graph.listeners(emit.event, reader) for emit in declared.emits})
+            size, emitted = page_size or DEFAULT_PAGE_SIZE, [emit.event for emit in version.declaration.emits]
+            back, more_back = self._graph.neighbours(agent, version.declaration.listens, reader, after_back, size, back=True)
+            ahead, more_ahead = self._graph.neighbours(agent, emitted, reader, after_ahead, size, back=False)
             revision = self._graph.revision
-        size = page_size or DEFAULT_PAGE_SIZE
-        back_page, after_back, back_more = _page(back, after_back, size)
-        ahead_page, after_ahead, ahead_more = _page(ahead, after_ahead, size)
-        token = _write_page_token(after_back, after_ahead) if back_more or ahead_more else ""
-        return Description(version=version, started_by=back_page, starts=ahead_page, next_page_token=token, revision=revision)
+        ends = (page[-1].agent.order if page else after for page, after in ((back, after_back), (ahead, after_ahead)))
+        token = _write_page_token(*ends) if more_back or more_ahead else ""
+        return Description(version=version, started_by=back, starts=ahead, next_page_token=token, revision=revision)
 
     def status(self, reader: Reader) -> Status:
         """The revision and the limits; sizes for readers of the whole installation."""
@@ -360,21 +357,6 @@ def _publication(version: AgentVersion) -> NewEntry:
 
 Place = tuple[str, str]
 """Where a page ended: the name and the scope text of its last neighbour."""
-
-
-def _neighbours(agent: AgentRef, ends: dict[str, Iterator[AgentRef]]) -> list[Neighbour]:
-    between: defaultdict[AgentRef, list[str]] = defaultdict(list)
-    for event, others in ends.items():
-        for other in others:
-            if other != agent:
-                between[other].append(event)
-    return [Neighbour(agent=other, events=tuple(sorted(between[other]))) for other in sorted(between, key=lambda o: o.order)]
-
-
-def _page(neighbours: list[Neighbour], after: Place, size: int) -> tuple[tuple[Neighbour, ...], Place, bool]:
-    rest = [neighbour for neighbour in neighbours if neighbour.agent.order > after]
-    page = tuple(rest[:size])
-    return page, page[-1].agent.order if page else after, len(rest) > size
 
 
 def _write_page_token(*places: Place) -> str:

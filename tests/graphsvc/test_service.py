@@ -19,6 +19,7 @@ from graphsvc.domain.redaction import EVERYTHING
 from graphsvc.domain.report import Report, Verification
 from graphsvc.judge import judge
 from graphsvc.kernels import reference
+from graphsvc.kernels.nodes import Nodes
 from graphsvc.kernels.rows import Answer, Question
 from graphsvc.service import GraphService
 from graphsvc.store.opening import MEMORY, open_store
@@ -395,6 +396,24 @@ def test_pages_hold_every_readable_neighbour_exactly_once_in_order(service: Grap
     assert pages == -(-len(back) // page_size)
     everyone = described(service, ("*",), page_size)
     assert [neighbour.agent.text for neighbour in everyone[0]][3:7] == ["*:n", "acme:n", "acme/platform:n", "globex:n"]
+
+
+@pytest.mark.promise("G-20")
+def test_a_page_of_a_hubs_neighbours_puts_no_others_into_words(service: GraphService, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.import_versions([version_of(agent("hub", [], ["e"]))])
+    service.import_versions([version_of(agent(f"l{i:04}", ["e"], [])) for i in range(2_000)])
+    named: list[int] = []
+    put_into_words = Nodes.name
+
+    def counted(nodes: Nodes, node: int) -> str:
+        named.append(node)
+        return put_into_words(nodes, node)
+
+    monkeypatch.setattr(Nodes, "name", counted)
+    first = service.describe(parse_agent("*:hub"), EVERYTHING, page_size=10)
+    second = service.describe(parse_agent("*:hub"), EVERYTHING, page_size=10, page_token=first.next_page_token)
+    assert [neighbour.agent.name for neighbour in first.starts + second.starts] == [f"l{i:04}" for i in range(20)]
+    assert len(named) < 100
 
 
 @pytest.mark.promise("G-16", "G-20")
