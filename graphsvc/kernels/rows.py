@@ -236,6 +236,8 @@ class Rows:
     def add_nodes(self, count: int) -> int:
         """Make room for more nodes; returns the number of the first."""
         first = self.nodes
+        if not count:
+            return first
         self.nodes += count
         self.ahead = self.ahead._replace(heads=longer(self.ahead.heads, self.nodes))
         self.behind = self.behind._replace(heads=longer(self.behind.heads, self.nodes))
@@ -271,8 +273,9 @@ class Rows:
         return Hops(which, pairs[:, 0], events[:count], ends)
 
     def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:
-        order = np.argsort(nodes, kind="stable")
-        nodes, values = nodes[order], values[order]
+        if nodes.size > 1:
+            order = np.argsort(nodes, kind="stable")
+            nodes, values = nodes[order], values[order]
         while True:
             done = _insert(table, nodes, values)
             if done == nodes.size:
