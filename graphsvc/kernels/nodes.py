@@ -26,7 +26,7 @@ EVENT = -1
 UNKNOWN = -1
 
 _NODES, _AGENTS, _TEXT = range(3)
-_FEW = 1_000
+_FEW = 256
 _MOST_TEXT = 2**32 - 1
 
 
@@ -268,6 +268,16 @@ class Nodes:
 
     def add_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
         """The same for names in one array of UTF-8, each of which ends where the next begins."""
+        parts, first, done = [], 0, 0
+        while done < ends.size or not parts:
+            # Every name might be new, and most of a large part often are not: room for all of them would be room for nobody.
+            end = min(ends.size, done + max(_FEW, self.count // 8))
+            here = ends[done:end] - first
+            parts.append(self._added(scopes[done:end], text[first : first + int(here[-1])] if here.size else text[:0], here))
+            first, done = int(ends[end - 1]) if end else 0, end
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _added(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
         known = self.count
         fresh = int(np.count_nonzero(scopes != EVENT))
         if not self._has_room(ends.size, fresh, text.size):
