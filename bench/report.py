@@ -178,8 +178,8 @@ What the largest of them weighs, in bytes:
 
 {table(["", "bytes"], weights)}
 
-One event with many emitters and listeners, asked about an agent that it leads back to: twice the width, twice the work. A check that
-takes longer than a processor is left to one process under load is interrupted at its median too; the CPU column leaves that out.
+One event with many emitters and listeners, asked about an agent that it leads back to: twice the width, twice the work. A check
+that takes longer than one process is left a processor under load is interrupted at its median too; CPU leaves that out.
 
 {table(["emitters × listeners", "incidences", "check", "of it CPU", "visits", "memory"], hubs)}
 

@@ -30,8 +30,8 @@ _SHORT = 16
 
 
 class Table(NamedTuple):
-    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow in place to its room. A short row's room is
-    the least for its size; a long one's stands before it, so that a hub which wins and loses listeners is not moved each time.
+    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow in place to its room. A short row's room
+    is the least for its size; a long one's stands before it, so that a hub which wins and loses listeners is not moved each time.
 
     heads: (nodes, 2) start and size side by side, because latency of memory is what a search waits for.
     """
