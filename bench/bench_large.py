@@ -60,7 +60,8 @@ def weights(graph: Graph) -> dict[str, float]:
     sizes = graph.sizes()
     nodes = graph.rows.nodes
     names = held["start"] + held["slots"] + held["look"] + held["look_slots"]
-    node = held["ahead_heads"] + held["behind_heads"] + held["agent"] + held["numbers"]
+    marks = nodes  # a byte of scratch for each, kept by the index once it has had to put a number right
+    node = held["ahead_heads"] + held["behind_heads"] + held["agent"] + held["numbers"] + marks
     agent = sum(held[name] for name in ("scope", "node", "current", "last", "place", "sorted", "late"))
     return {
         "bytes_an_incidence": (held["ahead_data"] + held["behind_data"]) / sizes.incidences,

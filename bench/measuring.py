@@ -41,6 +41,25 @@ def timed(act: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def clocked(act: Callable[[], object]) -> tuple[float, float]:
+    """Seconds that one call takes, and those that this thread was at work in them: the rest, others had the processor."""
+    start, cpu = time.perf_counter(), time.thread_time()
+    act()
+    return time.perf_counter() - start, time.thread_time() - cpu
+
+
+def tail(seconds: list[float]) -> dict[str, float]:
+    """How uneven calls are: percentiles in microseconds, and what part of the sum the slowest hundredth of them takes."""
+    ordered = sorted(seconds)
+    slowest = ordered[len(ordered) - max(1, len(ordered) // 100) :]
+    at = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99}
+    return {
+        **{name: round(ordered[int(len(ordered) * share)] * 1e6, 1) for name, share in at.items()},
+        "max_us": round(ordered[-1] * 1e6, 1),
+        "share_of_slowest_hundredth": round(sum(slowest) / sum(ordered), 3),
+    }
+
+
 def spread(seconds: Iterable[float]) -> dict[str, float]:
     """How many there are, their median and 99th percentile, in microseconds."""
     ordered = sorted(seconds)

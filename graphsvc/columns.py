@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ Contract = tuple[str | None, tuple[str, ...]]
 """What an emitted event says beside its name: the kind of context, and the artifacts that listeners may ask for."""
 
 BARE: Contract = (None, ())
+_AT_ONCE = 4_096
 
 
 class _Version(Protocol):
@@ -158,6 +159,13 @@ def columns_of(versions: Sequence[_Version]) -> Columns:
         texts_of(list(chain.from_iterable(names))),
         _contracts(emitted, starts_of(ends).tolist()),
     )
+
+
+def in_columns(versions: Iterable[_Version]) -> Iterator[Columns]:
+    """Versions as columns, a few thousand at a time."""
+    source = iter(versions)
+    while batch := list(islice(source, _AT_ONCE)):
+        yield columns_of(batch)
 
 
 def _contracts(emitted: list[tuple[Emit, ...]], starts: list[int]) -> dict[int, Contract]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Condition
 
 
@@ -14,18 +14,24 @@ class ReadWriteLock:
         self._changed = Condition()
         self._readers = 0
         self._writers = 0  # waiting or writing
+        self._reading = _Reading(self)
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """Share the graph with other readers. Not to be nested: a writer that waits in between would block both."""
+        return self._reading
+
+    def enter(self) -> None:
+        """Begin to read; `leave` must follow."""
         with self._changed:
-            self._changed.wait_for(lambda: self._writers == 0)
+            while self._writers:
+                self._changed.wait()
             self._readers += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._readers -= 1
+
+    def leave(self) -> None:
+        """End reading."""
+        with self._changed:
+            self._readers -= 1
+            if self._writers and not self._readers:  # nobody else waits for a reader to leave
                 self._changed.notify_all()
 
     @contextmanager
@@ -40,3 +46,16 @@ class ReadWriteLock:
             with self._changed:
                 self._writers -= 1
                 self._changed.notify_all()
+
+
+class _Reading(AbstractContextManager[None]):
+    """One for all readers, as it keeps nothing of any of them."""
+
+    def __init__(self, lock: ReadWriteLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.enter()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.leave()

@@ -10,8 +10,8 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 from wsgiref.simple_server import WSGIServer
 
@@ -20,10 +20,11 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import SpanKind, Status, StatusCode, get_current_span
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+_NO_SPAN = nullcontext()
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _VISITS = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
@@ -67,6 +68,13 @@ class Answered:
     revision: int | None
     visits: int | None
     fault: bool = False
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What there is to log of it."""
+        facts = {"method": self.method, "status": self.status, "seconds": self.seconds, "caller": self.caller}
+        known = {"revision": self.revision, "visits": self.visits}
+        return facts | {name: value for name, value in known.items() if value is not None}
 
 
 class Telemetry:
@@ -119,14 +127,11 @@ class Telemetry:
         finally:
             self._in_flight.dec()
 
-    @contextmanager
-    def search(self) -> Iterator[None]:
+    def search(self) -> AbstractContextManager[object]:
         """A span around a search."""
         if self._tracer is None:
-            yield
-            return
-        with self._tracer.start_as_current_span("search", record_exception=False, set_status_on_exception=False):
-            yield
+            return _NO_SPAN
+        return self._tracer.start_as_current_span("search", record_exception=False, set_status_on_exception=False)
 
     def answered(self, answered: Answered, **causes: object) -> None:
         """Record one answer. causes: what only the operator's log may say about a refusal."""
@@ -134,19 +139,24 @@ class Telemetry:
         self._seconds.labels(answered.method).observe(answered.seconds)
         if answered.visits is not None:
             self._visits.observe(answered.visits)
-        if answered.revision is not None:
+        if answered.revision is not None and answered.revision > self._newest:
             self._saw(answered.revision)
-        span = get_current_span()
-        span.set_attribute("rpc.grpc.status", answered.status)
-        if answered.revision is not None:
-            span.set_attribute("graphsvc.revision", answered.revision)
-        if answered.fault:
-            span.set_status(Status(StatusCode.ERROR))
-        facts = {name: value for name, value in asdict(answered).items() if value is not None and name != "fault"}
-        self.log.log(logging.ERROR if answered.fault else logging.INFO, "call", **facts, **causes)
+        if self._tracer is not None:
+            _mark(get_current_span(), answered)
+        level = logging.ERROR if answered.fault else logging.INFO
+        if self.log.is_enabled_for(level):
+            self.log.log(level, "call", **answered.facts, **causes)
 
     def _saw(self, revision: int) -> None:
         # Answers finish in any order, and a gauge of the newest revision must not step back.
         with self._lock:
             self._newest = max(self._newest, revision)
             self._revision.set(self._newest)
+
+
+def _mark(span: Span, answered: Answered) -> None:
+    span.set_attribute("rpc.grpc.status", answered.status)
+    if answered.revision is not None:
+        span.set_attribute("graphsvc.revision", answered.revision)
+    if answered.fault:
+        span.set_status(Status(StatusCode.ERROR))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from graphsvc.audit.local import audit
+from graphsvc.columns import in_columns
 from graphsvc.declarations.bulk import read_columns
 from graphsvc.declarations.files import write_file
 from graphsvc.domain.limits import LimitPolicy, Limits
@@ -26,7 +27,7 @@ def main() -> None:
     service.check(parse_agent("acme:developer"), declare(["code.pushed"], ["review.done"]), EVERYTHING)
     service.close()
     loop = [other, AgentVersion(parse_agent("acme:developer"), 1, declare(["code.pushed"], ["review.done"]))]
-    assert list(audit(loop, EVERYTHING))
+    assert list(audit(in_columns(loop), EVERYTHING))
     with TemporaryDirectory() as folder:
         path = str(Path(folder) / "loop.parquet")
         write_file(path, loop)

@@ -8,17 +8,16 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from multiprocessing.connection import Connection
 from typing import Any
 
+from graphsvc.columns import Columns, in_columns
 from graphsvc.domain.audit import AuditLimits, Finding, Progress
 from graphsvc.domain.errors import Overloaded
 from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import Scope
 from graphsvc.domain.redaction import Reader
 
-_VERSIONS_AT_ONCE = 1_000
 _FINDINGS_AT_ONCE = 100
 _LOOK_EVERY_S = 0.2
 _POLITENESS = 10
@@ -79,16 +78,15 @@ def _apart(versions: Iterable[AgentVersion], question: Any, goes_on: Callable[[]
 
 
 def _feed(connection: Connection, versions: Iterable[AgentVersion]) -> None:
-    source = iter(versions)
     with suppress(OSError):  # the audit was ended, which whoever ended it knows
-        while chunk := list(islice(source, _VERSIONS_AT_ONCE)):
-            connection.send(chunk)
+        for columns in in_columns(versions):
+            connection.send(columns)
         connection.send(None)
 
 
-def _received(connection: Connection) -> Iterator[AgentVersion]:
-    while (chunk := connection.recv()) is not None:
-        yield from chunk
+def _received(connection: Connection) -> Iterator[Columns]:
+    while (columns := connection.recv()) is not None:
+        yield columns
 
 
 def _work(connection: Connection, reader: Reader, scopes: tuple[Scope, ...], limits: AuditLimits) -> None:

@@ -17,8 +17,8 @@ from graphsvc.audit.shortest import Found, shortest_loops
 from graphsvc.audit.tenant import read_tenant
 from graphsvc.audit.view import View, view_of
 from graphsvc.collecting import uncollected
+from graphsvc.columns import Columns
 from graphsvc.domain.audit import AuditLimits, Finding, Progress, ShortestLoop
-from graphsvc.domain.model import AgentVersion
 from graphsvc.domain.names import Scope
 from graphsvc.domain.redaction import Reader
 
@@ -36,7 +36,7 @@ def _untold(_: Progress) -> None:
 
 
 def audit(
-    versions: Iterable[AgentVersion],
+    parts: Iterable[Columns],
     reader: Reader,
     *,
     scopes: Sequence[Scope] = (),
@@ -44,7 +44,7 @@ def audit(
     folder: Path | None = None,
     tell: Tell = _untold,
 ) -> Iterator[Finding]:
-    """The findings about the graph of these versions, each agent given once: the same bytes whatever order they come in.
+    """The findings about the graph of versions in columns, each agent given once: the same bytes whatever order they come in.
 
     reader: for whom. scopes: only agents of these; of all that the reader may read where there is none. folder: where finished
     parts are kept, so that an audit of the same graph goes on from them. tell: called with what is being done.
@@ -54,7 +54,7 @@ def audit(
     """
     limits = limits or AuditLimits()
     with uncollected():
-        tenant = read_tenant(_counted(versions, reader, tell))
+        tenant = read_tenant(_counted(parts, reader, tell))
     tell(Progress(step="finding components", done=0, total=None))
     core = find_components(tenant)
     view = view_of(tenant, core, reader, scopes, limits)
@@ -62,14 +62,14 @@ def audit(
     return _in_words(view, found, tell)
 
 
-def _counted(versions: Iterable[AgentVersion], reader: Reader, tell: Tell) -> Iterator[AgentVersion]:
-    seen = 0
-    for version in versions:
-        yield version
-        if reader.may_read(version.agent.scope):
-            seen += 1
-            if seen % _READ_STEP == 0:
-                tell(Progress(step="reading agents", done=seen, total=None))
+def _counted(parts: Iterable[Columns], reader: Reader, tell: Tell) -> Iterator[Columns]:
+    seen, told = 0, 0
+    for columns in parts:
+        yield columns
+        seen += int(np.count_nonzero(np.array([reader.may_read(scope) for scope in columns.scopes], np.bool_)[columns.scope]))
+        if seen // _READ_STEP > told // _READ_STEP:
+            told = seen
+            tell(Progress(step="reading agents", done=seen, total=None))
     tell(Progress(step="reading agents", done=seen, total=seen))
 
 

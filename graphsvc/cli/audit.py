@@ -32,7 +32,7 @@ from graphsvc.audit.local import Tell, audit
 from graphsvc.cli.connection import Flags, Server, Tls, TlsCa, TlsCertificate, TlsKey, TokenFile
 from graphsvc.cli.context import Composition, composition
 from graphsvc.cli.output import COMMAND_LINE, Exit, FailOn, say, wrong
-from graphsvc.declarations.files import Places, read_files
+from graphsvc.declarations.bulk import Given, read_columns
 from graphsvc.domain.answers import Audited
 from graphsvc.domain.audit import DEFAULT_AUDIT_VISITS, DEFAULT_MAX_LENGTH, MAX_LENGTH, AuditLimits, Finding, Progress
 from graphsvc.domain.names import Scope, parse_scope
@@ -79,7 +79,7 @@ class _Asked:
     scopes: Sequence[Scope]
     limits: AuditLimits
     folder: Path | None
-    places: Places
+    given: Given
 
     def check(self) -> None:
         """Raises InvalidInput unless exactly one graph is named, with flags that go with it."""
@@ -97,7 +97,7 @@ def _findings(asked: _Asked, opens: Composition, tell: Tell) -> Iterator[Audited
     if asked.files:
         reader = asked.reader or EVERYTHING
         found = audit(
-            read_files(asked.files, asked.places), reader, scopes=asked.scopes, limits=asked.limits, folder=asked.folder, tell=tell
+            read_columns(asked.files, asked.given), reader, scopes=asked.scopes, limits=asked.limits, folder=asked.folder, tell=tell
         )
         yield Audited(None, asked.limits, found)
         return
@@ -256,7 +256,7 @@ def register(app: typer.Typer) -> None:
             scopes=[parse_scope(text, "--scope", COMMAND_LINE) for text in scope or []],
             limits=AuditLimits(max_length=max_length, max_visits=max_visits),
             folder=resume,
-            places=Places(files or []),
+            given=Given(files or []),
         )
         asked.check()
         today = datetime.now(UTC).date() if as_of is None else parse_day(as_of, "--as-of", COMMAND_LINE)
@@ -278,7 +278,7 @@ def _run(
             scopes=tuple(sorted(scope.text for scope in asked.scopes)),
             limits=audited.limits,
             revision=audited.revision,
-            place_of=asked.places.of,
+            place_of=asked.given.of,
         )
         judged = ending.note(baseline.judge(findings))
         if accepting:

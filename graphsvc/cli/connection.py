@@ -14,7 +14,7 @@ from graphsvc.audit.local import Tell, audit
 from graphsvc.cli.context import Composition
 from graphsvc.cli.output import wrong
 from graphsvc.client import ClientTls, GraphClient
-from graphsvc.columns import Columns
+from graphsvc.columns import Columns, in_columns
 from graphsvc.domain.answers import Audited, Imported
 from graphsvc.domain.audit import AuditLimits
 from graphsvc.domain.model import AgentVersion
@@ -94,7 +94,7 @@ class _Opened:
         self, reader: Reader | None, scopes: Sequence[Scope], limits: AuditLimits, *, folder: Path | None, tell: Tell
     ) -> Audited:
         revision, versions = self.service.export(EVERYTHING)
-        found = audit(versions, reader or EVERYTHING, scopes=scopes, limits=limits, folder=folder, tell=tell)
+        found = audit(in_columns(versions), reader or EVERYTHING, scopes=scopes, limits=limits, folder=folder, tell=tell)
         return Audited(revision, limits, found)
 
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from graphsvc.columns import Columns, Longs, columns_of
 from graphsvc.declarations.faults import Faults
-from graphsvc.declarations.files import READERS, Read, name_of, parquet_reader, read_file, repeated
+from graphsvc.declarations.files import READERS, STANDARD_INPUT, Read, name_of, parquet_reader, read_file, repeated
 from graphsvc.declarations.part import Part
 from graphsvc.domain.errors import Violation
 from graphsvc.domain.model import AgentVersion
-from graphsvc.domain.names import Scope
-from graphsvc.kernels.nodes import Nodes
+from graphsvc.domain.names import AgentRef, Scope
+from graphsvc.kernels.nodes import UNKNOWN, Nodes
 from graphsvc.kernels.rows import longer
 
 _VERSIONS_AT_ONCE = 4_096
 _LINE_BITS = 40
+_NO_SCOPE = 2**31 - 1
 
 
-class _Given:
-    """Where each agent was given first."""
+class Given:
+    """Where each agent was given first: numbers and UTF-8 only, as there may be millions."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
@@ -48,6 +50,17 @@ class _Given:
             first = int(self._first[agents[at]])
             there = self._text(first >> _LINE_BITS, first & ((1 << _LINE_BITS) - 1))
             yield int(lines[at]), repeated(version, self._text(file, int(lines[at])), there)
+
+    def of(self, agent: AgentRef) -> tuple[str, int | None] | None:
+        """The path and the line where an agent is given, no line in a file of rows. None for standard input and unknown agents."""
+        found = self._agents.find([self._scopes.get(agent.scope, _NO_SCOPE)], [agent.name])[0]
+        if found == UNKNOWN:
+            return None
+        file, line = divmod(int(self._first[found]), 1 << _LINE_BITS)
+        path = self._paths[file]
+        if path == STANDARD_INPUT:
+            return None
+        return path, None if Path(path).suffix.lower() == ".parquet" else line
 
     def _text(self, file: int, line: int) -> str:
         return f"{name_of(self._paths[file])}:{line}"
@@ -83,9 +96,9 @@ _READERS: dict[str, Read[tuple[int, AgentVersion] | Part]] = {**READERS, ".parqu
 class _Reading:
     """One reading of files."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, given: Given) -> None:
         self.faults = Faults()
-        self._given = _Given(paths)
+        self._given = given
         self._file = 0
         self._pending: list[tuple[int, AgentVersion]] = []
         self.ready: deque[Columns] = deque()
@@ -119,9 +132,12 @@ class _Reading:
             self.ready.append(part.columns)
 
 
-def read_columns(paths: Sequence[str]) -> Iterator[Columns]:
-    """The versions that files declare, a few thousand at a time; see `files.read_files` for paths, order and refusals."""
-    reading = _Reading(paths)
+def read_columns(paths: Sequence[str], given: Given | None = None) -> Iterator[Columns]:
+    """The versions that files declare, a few thousand at a time; see `files.read_files` for paths, order and refusals.
+
+    given: made for these paths, to be told where each agent is.
+    """
+    reading = _Reading(given or Given(paths))
     for file, path in enumerate(paths):
         for _ in reading.read(file, path):
             while reading.ready:

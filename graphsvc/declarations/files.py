@@ -86,7 +86,7 @@ def repeated(agent: AgentRef, place: str, first: str) -> Violation:
     return Violation(field="agent", place=place, reason=f"{agent} is given already at {first}", remedy="give every agent once")
 
 
-class Places:
+class _Places:
     """Where each agent was given first: texts and numbers only, as there may be millions."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -102,27 +102,18 @@ class Places:
             return None
         return repeated(version.agent, self._text(file, line), self._text(*first))
 
-    def of(self, agent: AgentRef) -> tuple[str, int | None] | None:
-        """The path and the line where an agent is given, no line in a file of rows. None for standard input and unknown agents."""
-        found = self._lines.get((agent.scope.company, agent.scope.area), {}).get(agent.name)
-        if found is None or self._paths[found[0]] == STANDARD_INPUT:
-            return None
-        path = self._paths[found[0]]
-        return path, None if Path(path).suffix.lower() == ".parquet" else found[1]
-
     def _text(self, file: int, line: int) -> str:
         return f"{name_of(self._paths[file])}:{line}"
 
 
-def read_files(paths: Sequence[str], places: Places | None = None) -> Iterator[AgentVersion]:
+def read_files(paths: Sequence[str]) -> Iterator[AgentVersion]:
     """The versions that files declare, streamed in their order; unnumbered ones have the number 0.
 
     A path ends in .jsonl or .ndjson, .parquet, .yaml or .yml, or is ``-`` for JSON lines on standard input. Raises InvalidInput
     with the faults of all files, after the last of them was read: take what came before for good only when the reading has ended.
-    places: made for these paths, to be told where each agent is.
     """
     faults = Faults()
-    places = places or Places(paths)
+    places = _Places(paths)
     for file, path in enumerate(paths):
         for line, version in read_file(path, faults, READERS):
             refusal = places.refusal(version, file, line)

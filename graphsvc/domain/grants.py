@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from graphsvc.domain.errors import AccessDenied, InvalidInput, Violation
@@ -40,26 +40,24 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request. name: the subject of its token or certificate."""
+    """Whoever sent a request. name: the subject of its token or certificate. reader: all that the caller may read."""
 
     name: str
     grants: tuple[Grant, ...]
+    reader: Reader = field(init=False, repr=False, compare=False)
 
-    @property
-    def reader(self) -> Reader:
-        """All that the caller may read."""
-        return reader_of(grant.scope for grant in self.grants)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reader", reader_of(grant.scope for grant in self.grants))
 
-    def reader_for(self, scopes: Iterable[Scope]) -> Reader:
+    def reader_for(self, scopes: Collection[Scope]) -> Reader:
         """The reader of a request: the scopes it names, or all of the caller's where it names none.
 
         Raises AccessDenied when a scope is wider than the caller's grants; it says nothing about what exists there.
         """
-        whole = self.reader
+        if not scopes:
+            return self.reader
         asked = reader_of(scopes)
-        if not asked.scopes:
-            return whole
-        if not asked.within(whole):
+        if not asked.within(self.reader):
             raise AccessDenied("the scopes asked for are wider than the caller's grants")
         return asked
 

@@ -26,6 +26,7 @@ EVENT = -1
 UNKNOWN = -1
 
 _NODES, _AGENTS, _TEXT = range(3)
+_FEW = 256
 _MOST_TEXT = 2**32 - 1
 
 
@@ -196,6 +197,11 @@ def _resolve(arrays: Arrays, text: Bytes, ends: Longs, scopes: Ints, add: bool, 
         first = end
 
 
+def _slots_for(count: int) -> int:
+    """The least slots for so many names: a quarter stays free, so that a search for a free one is short."""
+    return count + count // 3
+
+
 def _encoded(names: Sequence[str]) -> tuple[Bytes, Longs]:
     encoded = [name.encode() for name in names]
     return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
@@ -262,9 +268,25 @@ class Nodes:
 
     def add_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
         """The same for names in one array of UTF-8, each of which ends where the next begins."""
+        parts, first, done = [], 0, 0
+        while done < ends.size or not parts:
+            # Every name might be new, and most of a large part often are not: room for all of them would be room for nobody.
+            end = min(ends.size, done + max(_FEW, self.count // 8))
+            here = ends[done:end] - first
+            parts.append(self._added(scopes[done:end], text[first : first + int(here[-1])] if here.size else text[:0], here))
+            first, done = int(ends[end - 1]) if end else 0, end
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _added(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
         known = self.count
-        self._make_room(ends.size, int(np.count_nonzero(scopes != EVENT)), text.size)
+        fresh = int(np.count_nonzero(scopes != EVENT))
+        if not self._has_room(ends.size, fresh, text.size):
+            if ends.size <= _FEW and (found := self._resolved(scopes, text, ends, add=False)).min(initial=0) != UNKNOWN:
+                return found  # nothing is new, and no array need grow for it
+            self._make_room(ends.size, fresh, text.size)
         found = self._resolved(scopes, text, ends, add=True)
+        if self.count == known:
+            return found
         high = text >= 128
         if high.any():
             before = np.concatenate([np.zeros(1, np.int64), np.cumsum(high)])
@@ -278,6 +300,18 @@ class Nodes:
         buffer = np.empty(text.size if add else 0, np.uint8)  # for looks, which only new names need
         _resolve(self.arrays, text, ends, scopes, add, buffer, found)
         return found
+
+    def _has_room(self, names: int, fresh: int, size: int) -> bool:
+        """Whether so many names, so many of them of agents, could all be new without an array having to grow."""
+        held = self.arrays
+        nodes, agents, used = held.counts.tolist()
+        return (
+            used + size <= len(held.text)
+            and nodes + names < min(len(held.start), len(held.look) + 1, len(held.agent) + 1)
+            and agents + fresh <= min(len(held.scope), len(held.node))
+            and _slots_for(nodes + names) <= len(held.slots)
+            and _slots_for(nodes - agents + names - fresh) <= len(held.look_slots)
+        )
 
     def _make_room(self, names: int, fresh: int, size: int) -> None:
         held = self.arrays
@@ -293,7 +327,7 @@ class Nodes:
             node=longer(held.node, agents + fresh),
         )
         sizes = len(held.slots), len(held.look_slots)
-        needed = [(count + count // 3) for count in (nodes + names, nodes - agents + names - fresh)]
+        needed = [_slots_for(count) for count in (nodes + names, nodes - agents + names - fresh)]
         if needed[0] > sizes[0] or needed[1] > sizes[1]:
             # Both at once, and by half, as each name is hashed anew.
             slots, look_slots = (np.full(max(256, count + count // 2), UNKNOWN, np.int32) for count in needed)

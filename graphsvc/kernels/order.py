@@ -95,18 +95,35 @@ def _pop(heap: Longs, nodes: Ints, size: int) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
+def _stands(ahead: Table, behind: Table, number: Longs, agent: int) -> bool:
+    """Whether an agent and all its events have numbers, none of which goes against an incidence of the agent."""
+    now = number[agent]
+    heads, data = behind.heads, behind.data
+    for j in range(heads[agent, START], heads[agent, START] + heads[agent, SIZE]):
+        if not 0 < number[data[j]] <= now:
+            return False
+    heads, data = ahead.heads, ahead.data
+    for j in range(heads[agent, START], heads[agent, START] + heads[agent, SIZE]):
+        if number[data[j]] < now:
+            return False
+    return bool(now > 0)
+
+
+@numba.njit(cache=True, nogil=True)
 def _between_ends(
-    ahead: Table, behind: Table, number: Longs, marks: npt.NDArray[np.uint8], source: int, target: int, up: Ints, down: Ints
-) -> tuple[int, int, int, int, bool]:
+    ahead: Table, behind: Table, number: Longs, marks: npt.NDArray[np.uint8], source: int, target: int
+) -> tuple[Ints, Ints, int, int, bool]:
     """Look from the target on by rising numbers and from the source back by falling ones, the cheaper side first, until the two
     have passed each other.
 
-    Returns how many nodes are in `up` and in `down`, the lowest number that was not looked at on the one side, the highest on the
-    other, and whether the sides met at a node.
+    Returns the nodes looked at from the target and from the source, the lowest number that was not looked at on the one side, the
+    highest on the other, and whether the sides met at a node. marks: all 0, and so again when this returns: it costs what it looks
+    at, however large the graph is.
     """
     low, high = number[target], number[source]
     heaps, queues = np.empty((2, 64), np.int64), np.empty((2, 64), np.int32)
     size, cost, done = np.ones(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
+    found = np.empty((2, 64), np.int32)
     heaps[0, 0], queues[0, 0] = low, target
     heaps[1, 0], queues[1, 0] = -high, source
     marks[target] |= _AHEAD
@@ -116,16 +133,17 @@ def _between_ends(
         first = heaps[0, 0] if size[0] else high
         last = -heaps[1, 0] if size[1] else low
         if first >= last or not size[0] or not size[1]:
-            return int(done[0]), int(done[1]), int(first), int(last), met
+            break
         side = 0 if cost[0] <= cost[1] else 1
         heads, data = (ahead.heads, ahead.data) if side == 0 else (behind.heads, behind.data)
         mark = _AHEAD if side == 0 else _BEHIND
         node = _pop(heaps[side], queues[side], size[side])
         size[side] -= 1
-        if side == 0:
-            up[done[0]] = node
-        else:
-            down[done[1]] = node
+        if done[side] == found.shape[1]:
+            more = np.empty((2, 2 * done[side]), np.int32)
+            more[:, : done[side]] = found
+            found = more
+        found[side, done[side]] = node
         done[side] += 1
         cost[side] += 1 + heads[node, SIZE]
         if size[side] + heads[node, SIZE] > heaps.shape[1]:
@@ -145,6 +163,12 @@ def _between_ends(
             met = met or marks[other] == _AHEAD | _BEHIND
             _push(heaps[side], queues[side], size[side], number[other] if side == 0 else -number[other], other)
             size[side] += 1
+    for each in range(2):
+        for i in range(done[each]):
+            marks[found[each, i]] = 0
+        for i in range(size[each]):
+            marks[queues[each, i]] = 0
+    return found[0, : done[0]], found[1, : done[1]], int(first), int(last), met
 
 
 @numba.njit(cache=True, nogil=True)
@@ -191,6 +215,7 @@ class Numbers:
     def __init__(self) -> None:
         self.of: Longs = np.zeros(0, np.int64)
         self._changes = 0
+        self._marks = np.zeros(0, np.uint8)
 
     def rebuild(self, rows: Rows) -> None:
         """Number everything anew, as finely as can be, in time linear in the incidences."""
@@ -208,7 +233,8 @@ class Numbers:
             return
         self.of = longer(self.of, rows.nodes)
         for agent in agents:
-            self._follow(rows, agent)
+            if not _stands(rows.ahead, rows.behind, self.of, agent):
+                self._follow(rows, agent)
 
     def _follow(self, rows: Rows, agent: int) -> None:
         number, heard, emits = self.of, rows.behind.row(agent), rows.ahead.row(agent)
@@ -224,11 +250,12 @@ class Numbers:
             self._repair(rows, event, agent)
         for event in emits[(above > 0) & (above < now)].tolist():
             self._repair(rows, agent, event)
-        now = int(number[agent])
-        own = np.intersect1d(heard, emits)
-        number[own[number[own] == 0]] = now
-        number[heard[number[heard] == 0]] = now - _GAP
-        number[emits[number[emits] == 0]] = now + _GAP
+        if below.min(initial=1) == 0 or above.min(initial=1) == 0:
+            now = int(number[agent])
+            own = np.intersect1d(heard, emits)
+            number[own[number[own] == 0]] = now
+            number[heard[number[heard] == 0]] = now - _GAP
+            number[emits[number[emits] == 0]] = now + _GAP
 
     def _repair(self, rows: Rows, source: int, target: int) -> None:
         """Make number(source) ≤ number(target), which it is not, and keep it so for all that was put right before.
@@ -239,9 +266,10 @@ class Numbers:
         """
         if self.of[source] <= self.of[target]:
             return
-        marks, found = np.zeros(rows.nodes, np.uint8), np.empty((2, rows.nodes), np.int32)
-        count, under, high, low, met = _between_ends(rows.ahead, rows.behind, self.of, marks, source, target, found[0], found[1])
-        up, down = found[0, :count], found[1, :under]
+        # Only put back when the look is over: one that failed, for want of memory, would leave its marks.
+        marks, self._marks = longer(self._marks, rows.nodes), self._marks[:0]
+        up, down, high, low, met = _between_ends(rows.ahead, rows.behind, self.of, marks, source, target)
+        self._marks = marks
         risen, lowered = np.unique(self.of[up]), np.unique(self.of[down])
         # Nothing that goes up may fall by it, and nothing that goes down rise.
         least, most = max([low, *risen[-1:].tolist()]), min([high, *lowered[:1].tolist()])

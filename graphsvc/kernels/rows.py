@@ -25,9 +25,13 @@ _T = TypeVar("_T", bound=np.generic)
 START, SIZE = range(2)
 """Columns of a table's heads."""
 
+_SHORT = 16
+"""A row up to this size has the least room for it, so that nothing has to hold it: most rows have fewer than five."""
+
 
 class Table(NamedTuple):
-    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow in place to the room of its size.
+    """Rows in one flat array: node n's row is `data[start : start + size]`, and may grow in place to its room. A short row's room
+    is the least for its size; a long one's stands before it, so that a hub which wins and loses listeners is not moved each time.
 
     heads: (nodes, 2) start and size side by side, because latency of memory is what a search waits for.
     """
@@ -45,13 +49,27 @@ class Table(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def _room(size: int) -> int:
-    """The room of a row of this size: 1, 2, 3, 4, 6, 8, 12, 16, 24 … It follows from the size, so that nothing has to hold it."""
+    """The least room for a row of this size: 1, 2, 3, 4, 6, 8, 12, 16, 24 …"""
     if size <= 4:
         return size
     room = 4
     while room < size:
         room += room // 2 if room & (room - 1) == 0 else room // 3
     return room
+
+
+@numba.njit(cache=True, nogil=True)
+def _room_of(heads: Ints, data: Ints, node: int) -> int:
+    """The room that a row has."""
+    size = heads[node, SIZE]
+    return _room(size) if size <= _SHORT else int(data[heads[node, START] - 1])
+
+
+@numba.njit(cache=True, nogil=True)
+def _room_kept(heads: Ints, data: Ints, node: int) -> int:
+    """The room that a row gets when all are copied: what it has, unless that has become twice what it needs."""
+    least, held = _room(heads[node, SIZE]), _room_of(heads, data, node)
+    return held if held < 2 * least else least
 
 
 @numba.njit(cache=True, nogil=True)
@@ -66,14 +84,18 @@ def _insert(table: Table, nodes: Ints, values: Ints) -> int:
             end += 1
         size = heads[node, SIZE]
         need = size + end - i
-        if need > _room(size):
+        if need > _room_of(heads, data, node):
             room = _room(need)
-            if used[0] + room > data.size:
+            head = 1 if need > _SHORT else 0
+            if used[0] + head + room > data.size:
                 return i
+            if head:
+                data[used[0]] = room
+            first = used[0] + head
             for at in range(size):
-                data[used[0] + at] = data[heads[node, START] + at]
-            heads[node, START] = used[0]
-            used[0] += room
+                data[first + at] = data[heads[node, START] + at]
+            heads[node, START] = first
+            used[0] = first + room
         for at in range(end - i):
             data[heads[node, START] + size + at] = values[i + at]
         heads[node, SIZE] = need
@@ -111,9 +133,10 @@ def _remove(table: Table, nodes: Ints, values: Ints) -> None:
 @numba.njit(cache=True, nogil=True)
 def _rooms(table: Table) -> int:
     """How much data the rows need."""
+    heads, data, _ = table
     total = 0
-    for node in range(table.heads.shape[0]):
-        total += _room(table.heads[node, SIZE])
+    for node in range(heads.shape[0]):
+        total += _room_kept(heads, data, node) + (1 if heads[node, SIZE] > _SHORT else 0)
     return total
 
 
@@ -123,11 +146,14 @@ def _compact(table: Table, target: Ints) -> None:
     heads, data, used = table
     at = 0
     for node in range(heads.shape[0]):
-        size = heads[node, SIZE]
+        size, room = heads[node, SIZE], _room_kept(heads, data, node)
+        if size > _SHORT:
+            target[at] = room
+            at += 1
         for i in range(size):
             target[at + i] = data[heads[node, START] + i]
         heads[node, START] = at
-        at += _room(size)
+        at += room
     used[0] = at
 
 
@@ -236,6 +262,8 @@ class Rows:
     def add_nodes(self, count: int) -> int:
         """Make room for more nodes; returns the number of the first."""
         first = self.nodes
+        if not count:
+            return first
         self.nodes += count
         self.ahead = self.ahead._replace(heads=longer(self.ahead.heads, self.nodes))
         self.behind = self.behind._replace(heads=longer(self.behind.heads, self.nodes))
@@ -271,8 +299,9 @@ class Rows:
         return Hops(which, pairs[:, 0], events[:count], ends)
 
     def _inserted(self, table: Table, nodes: Ints, values: Ints) -> Table:
-        order = np.argsort(nodes, kind="stable")
-        nodes, values = nodes[order], values[order]
+        if nodes.size > 1:
+            order = np.argsort(nodes, kind="stable")
+            nodes, values = nodes[order], values[order]
         while True:
             done = _insert(table, nodes, values)
             if done == nodes.size:

@@ -17,7 +17,7 @@ import numpy as np
 
 from graphsvc.store.port import SnapshotState
 
-_MAGIC = b"LWGRAPH1"
+_MAGIC = b"LWGRAPH2"
 _DIGEST = 32
 _CHUNK = 1 << 20
 _LENGTH = 8

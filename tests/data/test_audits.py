@@ -12,6 +12,7 @@ import rustworkx
 from graphsvc.audit.components import find_components
 from graphsvc.audit.local import audit
 from graphsvc.audit.tenant import read_tenant
+from graphsvc.columns import in_columns
 from graphsvc.declarations.files import read_files
 from graphsvc.domain.audit import Finding, LoopComponent, Progress, ShortestLoop, TriggersToDrop
 from graphsvc.domain.model import AgentVersion
@@ -33,7 +34,7 @@ def test_the_components_of_a_large_real_graph_are_those_of_its_edges(shared_data
     wanted = {frozenset(map(graph.get_node_data, members)) for members in rustworkx.strongly_connected_components(graph)}
     told: list[Progress] = []
     findings: list[Finding] = list(
-        audit((AgentVersion(ref(vertex), 1, each) for vertex, each in declared.items()), EVERYTHING, tell=told.append)
+        audit(in_columns(AgentVersion(ref(vertex), 1, each) for vertex, each in declared.items()), EVERYTHING, tell=told.append)
     )
     components = [finding for finding in findings if isinstance(finding, LoopComponent)]
     assert {frozenset(one.name for one in component.agents) for component in components} == {c for c in wanted if len(c) > 1}
@@ -52,13 +53,13 @@ def test_dropping_what_an_audit_says_leaves_a_real_catalogue_without_loops(name:
     versions = list(read_files([path]))
     dropped = {
         (trigger.agent, trigger.event)
-        for finding in audit(versions, EVERYTHING)
+        for finding in audit(in_columns(versions), EVERYTHING)
         if isinstance(finding, TriggersToDrop)
         for trigger in finding.triggers
     }
     left = [_without(version, {event for agent, event in dropped if agent == version.agent}) for version in versions]
-    assert find_components(read_tenant(left)).components == 0
-    assert bool(dropped) is (find_components(read_tenant(versions)).components > 0)
+    assert find_components(read_tenant(in_columns(left))).components == 0
+    assert bool(dropped) is (find_components(read_tenant(in_columns(versions))).components > 0)
 
 
 def _without(version: AgentVersion, triggers: set[str]) -> AgentVersion:

@@ -52,6 +52,15 @@ def test_a_graph_weighs_no_more_than_was_promised(graph: Graph) -> None:
 
 
 @pytest.mark.promise("O-12")
+@pytest.mark.parametrize("agents", [300, 3_333, 10_000])
+def test_names_of_a_small_graph_weigh_no_more_than_those_of_a_large_one(agents: int) -> None:
+    graph = Graph()
+    graph.load([columns_of(list(generate(Shape.TENANT, agents, 1).versions()))])
+    names = sum(graph.state().arrays[name].nbytes for name in ("start", "slots", "look", "look_slots"))
+    assert names / graph.rows.nodes <= 24
+
+
+@pytest.mark.promise("O-12")
 def test_growing_arrays_have_half_as_much_room_again_at_most(graph: Graph) -> None:
     heads, data, used = graph.rows.ahead
     for array, most in ((heads, graph.rows.nodes), (graph._nodes.arrays.agent, graph.rows.nodes), (data, int(used[0]))):

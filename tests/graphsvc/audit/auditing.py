@@ -11,6 +11,7 @@ from graphsvc.audit.baseline import Baseline
 from graphsvc.audit.formats.choice import AuditFormat, writer
 from graphsvc.audit.formats.heading import Heading
 from graphsvc.audit.local import audit
+from graphsvc.columns import in_columns
 from graphsvc.domain.audit import AuditLimits, Finding
 from graphsvc.domain.names import parse_scope
 from tests.graphsvc.folding import EVERYBODY, reader, version_of
@@ -24,7 +25,7 @@ def audited(
     agents: Iterable[Agent], who: Sequence[str] = EVERYBODY, scopes: Sequence[str] = (), limits: AuditLimits | None = None
 ) -> list[Finding]:
     """What an audit of these agents finds for a reader of these scopes."""
-    return list(audit(map(version_of, agents), reader(who), scopes=list(map(parse_scope, scopes)), limits=limits))
+    return list(audit(in_columns(map(version_of, agents)), reader(who), scopes=list(map(parse_scope, scopes)), limits=limits))
 
 
 def of_kind(findings: Iterable[Finding], kind: type[T]) -> list[T]:

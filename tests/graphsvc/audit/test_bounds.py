@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from graphsvc.audit.bounds import least_lengths
 from graphsvc.audit.components import find_components
 from graphsvc.audit.tenant import read_tenant
+from graphsvc.columns import in_columns
 from graphsvc.domain.model import AgentVersion, declare
 from graphsvc.domain.names import AgentRef, Scope
 
@@ -36,7 +37,7 @@ def layered(layers: int, width: int) -> set[tuple[int, int]]:
 @pytest.mark.promise("O-9")
 @given(EDGES, st.integers(1, 3), st.sets(st.integers(0, 9)))
 def test_no_shortest_loop_is_shorter_than_what_was_proven(edges, max_length, hidden):
-    tenant = read_tenant(versions(edges))
+    tenant = read_tenant(in_columns(versions(edges)))
     core = find_components(tenant)
     names = [tenant.agents[number].name for number in core.agents.tolist()]
     readable = np.array([int(name[1:]) not in hidden for name in names], np.bool_)
@@ -51,7 +52,7 @@ def test_no_shortest_loop_is_shorter_than_what_was_proven(edges, max_length, hid
 
 @pytest.mark.promise("O-9")
 def test_nearly_no_agent_of_many_layers_needs_a_search():
-    core = find_components(read_tenant(versions(layered(200, 5))))
+    core = find_components(read_tenant(in_columns(versions(layered(200, 5)))))
     least = least_lengths(core, np.ones(len(core.agents), np.bool_), 64)
     assert len(least) == 1_000
     assert np.count_nonzero(least <= 64) == 0

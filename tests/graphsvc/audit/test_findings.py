@@ -11,6 +11,7 @@ from graphsvc.audit import dropping
 from graphsvc.audit.components import find_components
 from graphsvc.audit.local import audit
 from graphsvc.audit.tenant import read_tenant
+from graphsvc.columns import in_columns
 from graphsvc.declarations.generator import Shape, generate
 from graphsvc.domain.audit import (
     AuditLimits,
@@ -268,7 +269,7 @@ def test_fingerprints_stay_while_what_they_are_about_stays() -> None:
 @pytest.mark.parametrize("shape", list(Shape))
 def test_components_of_made_catalogues_are_those_of_the_graph_of_pairs(shape: Shape) -> None:
     versions = list(generate(shape, 600, 3).versions())
-    tenant = read_tenant(versions)
+    tenant = read_tenant(in_columns(versions))
     core = find_components(tenant)
     got = {frozenset(core.agents[a:b].tolist()) for a, b in zip(core.starts[:-1], core.starts[1:], strict=True)}
     plain = [
@@ -291,7 +292,7 @@ def test_components_of_made_catalogues_are_those_of_the_graph_of_pairs(shape: Sh
 def test_a_loop_that_an_audit_lists_for_an_agent_is_the_first_that_a_check_of_it_finds(shape: Shape) -> None:
     versions = list(generate(shape, 700, 4).versions())
     limits = AuditLimits(max_visits=10_000_000, max_length=500)
-    found = of_kind(list(audit(versions, EVERYTHING, limits=limits)), ShortestLoop)
+    found = of_kind(list(audit(in_columns(versions), EVERYTHING, limits=limits)), ShortestLoop)
     listed = {one: finding for finding in found for one in finding.shortest_for}
     for report in check_files(versions, None, EVERYTHING, Limits(max_loops=1), jit.search):
         loops = [loop for loop in report.loops if not loop.is_self]
@@ -320,5 +321,5 @@ def test_hidden_agents_keep_their_triggers_and_readable_ones_give_up_the_fewest(
 @pytest.mark.promise("O-9")
 def test_the_order_of_versions_leaves_no_trace() -> None:
     versions = list(generate(Shape.TENANT, 500, 5).versions())
-    forwards, backwards = (as_bytes(audit(each, EVERYTHING)) for each in (versions, versions[::-1]))
+    forwards, backwards = (as_bytes(audit(in_columns(each), EVERYTHING)) for each in (versions, versions[::-1]))
     assert forwards == backwards

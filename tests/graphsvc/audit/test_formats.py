@@ -19,7 +19,8 @@ from graphsvc.audit.formats.choice import AuditFormat, writer
 from graphsvc.audit.formats.heading import Heading
 from graphsvc.audit.local import audit
 from graphsvc.audit.messages import MOST_NAMED, message_of
-from graphsvc.declarations.files import Places, read_files, write_file
+from graphsvc.declarations.bulk import Given, read_columns
+from graphsvc.declarations.files import write_file
 from graphsvc.domain.audit import AuditLimits, Finding, LoopComponent, ShortestLoop
 from graphsvc.domain.model import AgentVersion, declare
 from graphsvc.domain.names import parse_agent, parse_scope
@@ -55,7 +56,7 @@ def hostile() -> list[Agent]:
 
 
 def of_team(*scopes: str) -> list[Finding]:
-    return list(audit(read_files([TEAM]), reader_of(map(parse_scope, scopes)) if scopes else EVERYTHING))
+    return list(audit(read_columns([TEAM]), reader_of(map(parse_scope, scopes)) if scopes else EVERYTHING))
 
 
 def everything_accepted(findings: list[Finding]) -> Baseline:
@@ -219,9 +220,9 @@ def test_sarif_and_annotations_say_in_which_line_of_which_file_an_agent_is_decla
     lines.write_text(f"{first}\n\n{second}\n", encoding="utf-8")
     write_file(str(rows), [AgentVersion(parse_agent("*:c"), 0, declare(["own"], ["own"]))])
     paths = [str(lines), str(rows)]
-    places = Places(paths)
-    findings = list(audit(read_files(paths, places), EVERYTHING))
-    heading = Heading(reader=None, scopes=(), limits=AuditLimits(), revision=None, place_of=places.of)
+    given = Given(paths)
+    findings = list(audit(read_columns(paths, given), EVERYTHING))
+    heading = Heading(reader=None, scopes=(), limits=AuditLimits(), revision=None, place_of=given.of)
     judged = list(Baseline({}, TODAY).judge(findings))
     log = json.loads("\n".join(writer(AuditFormat.SARIF)(heading, judged)))
     assert [error.message for error in Draft4Validator(sarif_schema()).iter_errors(log)] == []

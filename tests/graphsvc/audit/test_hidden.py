@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from graphsvc.audit import dropping
 from graphsvc.audit.formats.choice import AuditFormat
 from graphsvc.audit.local import audit
+from graphsvc.columns import in_columns
 from graphsvc.domain.audit import AuditLimits, Finding, Progress
 from tests.graphsvc.audit.auditing import as_bytes, audited, written
 from tests.graphsvc.folding import reader, version_of
@@ -34,7 +35,7 @@ def test_hidden_names_scopes_and_private_events_change_no_byte(both: tuple[World
         patch.setattr(dropping, "EXACT_UNITS", exact)
         for world in both:
             told: list[Progress] = []
-            said.append((list(audit(map(version_of, world.published), reader(world.reader), tell=told.append)), told))
+            said.append((list(audit(in_columns(map(version_of, world.published)), reader(world.reader), tell=told.append)), told))
     (one, one_told), (other, other_told) = said
     assert as_bytes(one) == as_bytes(other)
     assert one_told == other_told

@@ -91,3 +91,36 @@ def test_a_hub_that_grows_agent_by_agent_always_finds_room() -> None:
         change(rows, [(agent, 0)], present=True)
     assert sorted(rows.behind.row(0).tolist()) == list(range(1, 2_001))
     assert rows.behind.data.size <= 4 * rows.incidences
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_that_grow_long_and_short_again_hold_what_is_there(seed: int) -> None:
+    rng = random.Random(seed)
+    rows, held = Rows(), set()
+    rows.add_nodes(200)
+    for _ in range(80):
+        come = sorted({(rng.randrange(4), 4 + rng.randrange(196)) for _ in range(rng.choice([1, 8, 120]))} - held)
+        change(rows, come, present=True)
+        held.update(come)
+        gone = rng.sample(sorted(held), rng.choice([1, len(held) // 2, len(held) - 3]) if len(held) > 3 else 0)
+        change(rows, gone, present=False)
+        held.difference_update(gone)
+        assert contents(rows) == (held, held)
+
+
+@pytest.mark.promise("G-12")
+def test_hubs_that_win_and_lose_an_agent_by_turns_are_moved_once() -> None:
+    hubs, size = 4, 1 << 14  # as many as there is room for: one more does not fit
+    rows = Rows()
+    rows.add_nodes(hubs + size + 1)
+    agents = np.arange(hubs, hubs + size, dtype=np.int32)
+    for hub in range(hubs):
+        rows.change(np.full(size, hub, np.int32), agents, present=True)
+    moves, turns = 0, 100
+    for turn in range(turns):
+        hub, before = turn % hubs, int(rows.ahead.heads[turn % hubs, 0])
+        change(rows, [(hub, hubs + size)], present=True)
+        moves += int(rows.ahead.heads[hub, 0]) != before
+        change(rows, [(hub, hubs + size)], present=False)
+    assert moves <= 3 * hubs  # of its own, and when all rows are copied, which two hubs' moves make worth while
+    assert rows.ahead.data.size <= 3 * rows.incidences

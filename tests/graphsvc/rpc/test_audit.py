@@ -12,6 +12,7 @@ import pytest
 
 from graphsvc.audit.local import audit
 from graphsvc.client import AccessDenied, AuditLimits, Overloaded, Progress, Unanswered, parse_scope, reader_of
+from graphsvc.columns import in_columns
 from graphsvc.declarations.files import read_files
 from graphsvc.declarations.generator import Shape, generate
 from graphsvc.domain.audit import Finding
@@ -85,7 +86,7 @@ def test_a_service_finds_what_an_audit_of_the_same_versions_finds(team: Running,
     with team.client() as client:
         answer = client.audit(reader, scopes, limits, tell=told.append)
         found: list[Finding] = list(answer.findings)
-    assert found == list(audit(TEAM, reader or EVERYTHING, scopes=scopes, limits=limits))
+    assert found == list(audit(in_columns(TEAM), reader or EVERYTHING, scopes=scopes, limits=limits))
     assert (answer.revision, answer.limits) == (len(TEAM), limits)
     assert {progress.step for progress in told} >= {"reading agents", "searching loops", "looking at events"}
 
@@ -120,7 +121,7 @@ def test_an_audit_reads_no_more_than_the_caller_may(tmp_path: Path) -> None:
     keys.write_bytes(public_pem(signer.key))
     with serving(authenticator=bearer_tokens(keys), versions=TEAM) as running:
         with running.client(signer.token("viewer=acme")) as client:
-            assert list(client.audit().findings) == list(audit(TEAM, reader_of([parse_scope("acme")])))
+            assert list(client.audit().findings) == list(audit(in_columns(TEAM), reader_of([parse_scope("acme")])))
             with pytest.raises(AccessDenied):
                 client.audit(EVERYTHING)
             with pytest.raises(AccessDenied):
