@@ -57,6 +57,7 @@ def upgrade() -> None:
     _create_pipeline_runs()
     _let_pipelines_hold_budgets()
     _index_what_waits()
+    _index_what_is_looked_back_at()
     for table in RECORDS:
         keep_rows(table)
     change_once("proposals", "decided_at", ("id", "space_id", "created_at"))
@@ -75,6 +76,12 @@ def _index_what_waits() -> None:
     ):
         where = sa.text(condition)
         op.create_index(name, table, columns, unique=False, sqlite_where=where, postgresql_where=where)
+
+
+def _index_what_is_looked_back_at() -> None:
+    """Find the runs of a period, and when an agent's last run ended, without looking at all that ever ran."""
+    for columns in (["agent_id", "finished_at"], ["agent_id", "opened_at"], ["opened_at", "id"]):
+        op.create_index(f"ix_runs_{'_'.join(columns)}", "runs", columns, unique=False)
 
 
 def _create_workspaces() -> None:
