@@ -23,6 +23,7 @@ from agentplat.store.schema import agents
 
 _WAITING = sa.text("runs.state = 'waiting'")
 _LEASABLE = sa.text("runs.state IN ('queued', 'running')")
+_Wanted = sa.ColumnElement[bool] | sa.TextClause
 _AT_ONCE = 1_000
 """Runs asked about in one query; databases take only so many values."""
 
@@ -37,7 +38,13 @@ def _wanted(which: RunFilter) -> sa.ColumnElement[bool]:
     return sa.and_(*found)
 
 
-def _oldest(state: sa.TextClause, scopes: Collection[str], size: int, runs: sa.Select[Any]) -> sa.Select[Any]:
+def _waiting_for(what: WaitingFor) -> sa.ColumnElement[bool]:
+    return sa.and_(_WAITING, schema.runs.c.waiting_for == what.value)
+
+
+def _oldest(
+    state: sa.ColumnElement[bool] | sa.TextClause, scopes: Collection[str], size: int, runs: sa.Select[Any]
+) -> sa.Select[Any]:
     """The oldest runs in a state, of agents of these scopes."""
     return runs.where(state, below(agents.c.scope, scopes)).order_by(schema.runs.c.id).limit(size)
 
@@ -66,14 +73,13 @@ class SqlInsights(Insights):
     @override
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
         # Apart from each other and as the indexes are written, so that each finds its own and what ended long ago is not looked at.
-        parts = [self._runs.select_all(partial(_oldest, state, scopes, size)) for state in (_LEASABLE, _WAITING)]
+        states = (_LEASABLE, *map(_waiting_for, WaitingFor))
+        parts = [self._runs.select_all(partial(_oldest, state, scopes, size)) for state in states]
         return self._logged(sorted(chain(*parts), key=lambda run: run.id)[:size])
 
     @override
     def stopped(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
-        runs = schema.runs.c
-        wanted = sa.and_(_WAITING, runs.waiting_for == WaitingFor.BUDGET.value, below(agents.c.scope, scopes))
-        return self._logged(self._runs.select_all(lambda found: found.where(wanted).order_by(runs.id).limit(size)))
+        return self._logged(self._runs.select_all(partial(_oldest, _waiting_for(WaitingFor.BUDGET), scopes, size)))
 
     @override
     def last_ended(self, scopes: Collection[str]) -> Mapping[Ref, int]:
@@ -118,7 +124,7 @@ class SqlInsights(Insights):
         ids = sorted(run_ids)
         some = [runs.id.in_(ids[start : start + _AT_ONCE]) for start in range(0, len(ids), _AT_ONCE)]
         # Apart from each other and as the indexes are written, so that every part finds its own.
-        parts: list[sa.ColumnElement[bool] | sa.TextClause] = [_LEASABLE, runs.id > newer_than, *some]
+        parts: list[_Wanted] = [_LEASABLE, runs.id > newer_than, *some]
         found = {one.run_id: one for part in parts for one in self._progress(part)}
         return [found[run_id] for run_id in sorted(found)]
 
@@ -131,7 +137,7 @@ class SqlInsights(Insights):
         runs = schema.runs.c
         return set(self._connection.execute(sa.select(runs.id).where(_WAITING)).scalars())
 
-    def _progress(self, wanted: sa.ColumnElement[bool] | sa.TextClause) -> list[Progress]:
+    def _progress(self, wanted: _Wanted) -> list[Progress]:
         runs = schema.runs.c
         joined = schema.runs.join(agents, agents.c.id == runs.agent_id)
         query: sa.Select[Any] = sa.select(runs.id, agents.c.scope, runs.steps, runs.state).select_from(joined).where(wanted)
