@@ -170,8 +170,14 @@ class People(Protocol):
     def revoke_token(self, person: Person, name: str, revoked_at: int) -> bool:
         """Make a token invalid for good; False when the person has no valid token of that name."""
 
-    def holder(self, sha256: str, now: int) -> Person | None:
-        """The person whose token has this hash and is neither expired nor revoked."""
+    def holder(self, sha256: str, now: int, session: str | None = None) -> Person | None:
+        """The person whose token has this hash and is neither expired nor revoked.
+
+        session: the hash of a session that was opened with it, and that must not have been ended; None for the token itself.
+        """
+
+    def end_session(self, session: str, until: int, now: int) -> None:
+        """End the session with this hash for good; ended already, it stays so. until: when it would have ended by itself."""
 
 
 class Acts(Protocol):

@@ -35,6 +35,7 @@ def upgrade() -> None:
     _create_repositories()
     _create_spaces()
     _create_autonomies()
+    _create_ended_sessions()
     _create_escrows()
     _create_messages()
     _create_participants()
@@ -156,6 +157,17 @@ def _create_autonomies() -> None:
         sa.ForeignKeyConstraint(["space_id"], ["spaces.id"], name="fk_autonomies_space_id"),
         sa.PrimaryKeyConstraint("space_id", "agent_id", name="pk_autonomies"),
     )
+
+
+def _create_ended_sessions() -> None:
+    op.create_table(
+        "ended_sessions",
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("length(sha256) = 64", name=op.f("ck_ended_sessions_sha256")),
+        sa.PrimaryKeyConstraint("sha256", name="pk_ended_sessions"),
+    )
+    op.create_index("ix_ended_sessions_until", "ended_sessions", ["until"], unique=False)
 
 
 def _create_escrows() -> None:
