@@ -40,7 +40,7 @@ def _expect_steps(page: Page, here: Hall, run: int, number: int) -> int:
         [f"step {one} of {CALLS}" for one in range(1, number + 1)], timeout=WAIT_MS
     )
     trail: int = here.root.get(f"/v1/runs/{run}")["steps"]
-    expect(page.locator("#space-activity li", has_text=f"run {run}")).to_contain_text(f"· {trail} steps", timeout=WAIT_MS)
+    expect(page.locator("#space-activity li", has_text=f"run {run}")).to_contain_text(f"· {trail} steps")
     return trail
 
 
@@ -59,7 +59,7 @@ def test_a_run_is_followed_step_by_step_in_its_space_also_after_the_server_was_k
             trails.append(_expect_steps(page, first, program.run, number))
         first.server.process.kill()
         first.server.process.wait(WAIT_MS / 1_000)
-        expect(page.locator("#space-link")).to_be_visible(timeout=WAIT_MS)
+        expect(page.locator("#space-link")).to_be_visible()
     with hall(tmp_path, "--listen", str(first.server.ready["address"])) as second:
         assert second.server.url == first.server.url
         # Several at once, which the page may well miss while it is still away.
@@ -72,8 +72,8 @@ def test_a_run_is_followed_step_by_step_in_its_space_also_after_the_server_was_k
             trails.append(_expect_steps(page, second, program.run, number))
         assert trails == sorted(set(trails))
         Caller(second.root.client, program.secret).post("/v1/external/run/finish", {"summary": "all counted", "artifacts": {}})
-        expect(page.locator(".message.result .message-body")).to_have_text(["all counted"], timeout=WAIT_MS)
-        expect(page.locator("#space-activity")).to_contain_text("Nobody works here just now.", timeout=WAIT_MS)
+        expect(page.locator(".message.result .message-body")).to_have_text(["all counted"])
+        expect(page.locator("#space-activity")).to_contain_text("Nobody works here just now.")
         shown = page.locator("[data-message]").evaluate_all("all => all.map(one => Number(one.dataset.message))")
         assert shown == sorted(set(shown))
         assert len(shown) == CALLS + 2
