@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from agentplat.domain.access import Access
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from tests.browser.hall import Hall, furnish
 from tests.browser.stage import Stage, hostile, staged
@@ -20,6 +20,7 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 PHONE, DESK = {"width": 390, "height": 800}, {"width": 1200, "height": 800}
 WAIT_MS = 60_000
 """Far above what a busy machine needs."""
+expect.set_options(timeout=WAIT_MS)
 AXE_OPTIONS = {"resultTypes": ["violations"]}
 """Nothing is gathered about what is in order, which takes most of the time."""
 

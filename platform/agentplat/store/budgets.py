@@ -18,7 +18,11 @@ from agentplat.store.registry import insert
 
 def _of_holders(holders: Sequence[Holder]) -> sa.ColumnElement[bool]:
     budgets = schema.budgets.c
-    return sa.or_(sa.false(), *(sa.and_(budgets.holder == h.kind.value, budgets.key == h.key) for h in holders))
+    keys: dict[HolderKind, list[str]] = {}
+    for holder in holders:
+        keys.setdefault(holder.kind, []).append(holder.key)
+    # By kind, so that the statement is the same for every run, and is put together once.
+    return sa.or_(sa.false(), *(sa.and_(budgets.holder == kind.value, budgets.key.in_(found)) for kind, found in keys.items()))
 
 
 def _in_order(rows: Sequence[Row[Any]], holders: Sequence[Holder]) -> list[Budget]:

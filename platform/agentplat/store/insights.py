@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,7 +13,7 @@ from typing_extensions import override
 
 from agentplat.domain.budgets import HolderKind, Unit
 from agentplat.domain.insights import LoggedRun, Progress, RunFilter, Totals
-from agentplat.domain.runs import ENDED, Run, RunState, WaitingFor
+from agentplat.domain.runs import Run, RunState, WaitingFor
 from agentplat.domain.scopes import Ref
 from agentplat.store import runtime_schema as schema
 from agentplat.store.port import Insights
@@ -21,9 +23,9 @@ from agentplat.store.schema import agents
 
 _WAITING = sa.text("runs.state = 'waiting'")
 _LEASABLE = sa.text("runs.state IN ('queued', 'running')")
+_Wanted = sa.ColumnElement[bool] | sa.TextClause
 _AT_ONCE = 1_000
 """Runs asked about in one query; databases take only so many values."""
-_UNDER_WAY = [state.value for state in RunState if state not in ENDED]
 
 
 def _wanted(which: RunFilter) -> sa.ColumnElement[bool]:
@@ -36,6 +38,17 @@ def _wanted(which: RunFilter) -> sa.ColumnElement[bool]:
     return sa.and_(*found)
 
 
+def _waiting_for(what: WaitingFor) -> sa.ColumnElement[bool]:
+    return sa.and_(_WAITING, schema.runs.c.waiting_for == what.value)
+
+
+def _oldest(
+    state: sa.ColumnElement[bool] | sa.TextClause, scopes: Collection[str], size: int, runs: sa.Select[Any]
+) -> sa.Select[Any]:
+    """The oldest runs in a state, of agents of these scopes."""
+    return runs.where(state, below(agents.c.scope, scopes)).order_by(schema.runs.c.id).limit(size)
+
+
 class SqlInsights(Insights):
     """Insights in SQL; `store.port` says what each method does."""
 
@@ -45,42 +58,36 @@ class SqlInsights(Insights):
 
     def _logged(self, runs: list[Run]) -> list[LoggedRun]:
         spent = self.spent([run.id for run in runs])
-        last = self._last_steps([run.id for run in runs])
-        return [LoggedRun(run=run, spent=spent.get(run.id, {}), last_at=last[run.id]) for run in runs]
-
-    def _last_steps(self, run_ids: Collection[int]) -> dict[int, int]:
-        steps, runs = schema.steps.c, schema.runs.c
-        joined = schema.runs.join(schema.steps, sa.and_(steps.run_id == runs.id, steps.number == runs.steps))
-        rows = self._connection.execute(sa.select(runs.id, steps.at).select_from(joined).where(runs.id.in_(run_ids)))
-        return {row.id: row.at for row in rows}
+        last = self._runs.last_steps([run.id for run in runs])
+        return [LoggedRun(run=run, spent=spent.get(run.id, {}), last_at=last[run.id].at) for run in runs]
 
     @override
     def log(self, which: RunFilter, before: int | None, size: int) -> list[LoggedRun]:
-        run_id = schema.runs.c.id
-        wanted = sa.and_(_wanted(which), sa.true() if before is None else run_id < before)
-        return self._logged(self._runs.select_all(lambda runs: runs.where(wanted).order_by(run_id.desc()).limit(size)))
+        opened_at, run_id = schema.runs.c.opened_at, schema.runs.c.id
+        earlier = sa.tuple_(opened_at, run_id) < sa.select(opened_at, run_id).where(run_id == before).scalar_subquery()
+        wanted = sa.and_(_wanted(which), sa.true() if before is None else earlier)
+        # In the order of an index, so that a page of the log is read and nothing else.
+        newest = (opened_at.desc(), run_id.desc())
+        return self._logged(self._runs.select_all(lambda runs: runs.where(wanted).order_by(*newest).limit(size)))
 
     @override
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
-        runs = schema.runs.c
-        wanted = sa.and_(runs.state.in_(_UNDER_WAY), below(agents.c.scope, scopes))
-        return self._logged(self._runs.select_all(lambda found: found.where(wanted).order_by(runs.id).limit(size)))
+        # Apart from each other and as the indexes are written, so that each finds its own and what ended long ago is not looked at.
+        states = (_LEASABLE, *map(_waiting_for, WaitingFor))
+        parts = [self._runs.select_all(partial(_oldest, state, scopes, size)) for state in states]
+        return self._logged(sorted(chain(*parts), key=lambda run: run.id)[:size])
 
     @override
     def stopped(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
-        runs = schema.runs.c
-        wanted = sa.and_(_WAITING, runs.waiting_for == WaitingFor.BUDGET.value, below(agents.c.scope, scopes))
-        return self._logged(self._runs.select_all(lambda found: found.where(wanted).order_by(runs.id).limit(size)))
+        return self._logged(self._runs.select_all(partial(_oldest, _waiting_for(WaitingFor.BUDGET), scopes, size)))
 
     @override
     def last_ended(self, scopes: Collection[str]) -> Mapping[Ref, int]:
         runs = schema.runs.c
-        joined = schema.runs.join(agents, agents.c.id == runs.agent_id)
-        query: sa.Select[Any] = sa.select(agents.c.scope, agents.c.name, sa.func.max(runs.finished_at).label("at"))
-        rows = self._connection.execute(
-            query.select_from(joined).where(below(agents.c.scope, scopes), runs.finished_at.is_not(None)).group_by(agents.c.id)
-        )
-        return {Ref(row.scope, row.name): row.at for row in rows}
+        # One look into the index for each agent, however many runs it ever had.
+        last = sa.select(sa.func.max(runs.finished_at)).where(runs.agent_id == agents.c.id).scalar_subquery()
+        query = sa.select(agents.c.scope, agents.c.name, last.label("at")).where(below(agents.c.scope, scopes))
+        return {Ref(row.scope, row.name): row.at for row in self._connection.execute(query) if row.at is not None}
 
     @override
     def totals(self, which: RunFilter) -> Totals:
@@ -117,7 +124,7 @@ class SqlInsights(Insights):
         ids = sorted(run_ids)
         some = [runs.id.in_(ids[start : start + _AT_ONCE]) for start in range(0, len(ids), _AT_ONCE)]
         # Apart from each other and as the indexes are written, so that every part finds its own.
-        parts: list[sa.ColumnElement[bool] | sa.TextClause] = [_LEASABLE, runs.id > newer_than, *some]
+        parts: list[_Wanted] = [_LEASABLE, runs.id > newer_than, *some]
         found = {one.run_id: one for part in parts for one in self._progress(part)}
         return [found[run_id] for run_id in sorted(found)]
 
@@ -130,7 +137,7 @@ class SqlInsights(Insights):
         runs = schema.runs.c
         return set(self._connection.execute(sa.select(runs.id).where(_WAITING)).scalars())
 
-    def _progress(self, wanted: sa.ColumnElement[bool] | sa.TextClause) -> list[Progress]:
+    def _progress(self, wanted: _Wanted) -> list[Progress]:
         runs = schema.runs.c
         joined = schema.runs.join(agents, agents.c.id == runs.agent_id)
         query: sa.Select[Any] = sa.select(runs.id, agents.c.scope, runs.steps, runs.state).select_from(joined).where(wanted)

@@ -98,13 +98,23 @@ class SqlPeople(People):
         return self._connection.execute(schema.tokens.update().where(valid).values(revoked_at=revoked_at)).rowcount == 1
 
     @override
-    def holder(self, sha256: str, now: int) -> Person | None:
-        tokens, people = schema.tokens.c, schema.people.c
+    def holder(self, sha256: str, now: int, session: str | None = None) -> Person | None:
+        tokens, people, ended = schema.tokens.c, schema.people.c, schema.ended_sessions.c
         valid = sa.and_(tokens.revoked_at.is_(None), sa.or_(tokens.expires_at.is_(None), tokens.expires_at > now))
+        if session is not None:
+            valid = sa.and_(valid, ~sa.exists().where(ended.sha256 == session))
         joined = schema.tokens.join(schema.people, people.id == tokens.person_id)
         query = sa.select(people.id, people.scope, people.name).select_from(joined).where(tokens.sha256 == sha256, valid)
         row = self._connection.execute(query).one_or_none()
         return None if row is None else _person(row)
+
+    @override
+    def end_session(self, session: str, until: int, now: int) -> None:
+        ended = schema.ended_sessions
+        # Those that would have ended by now are refused without being remembered.
+        self._connection.execute(ended.delete().where(ended.c.until < now))
+        values = {"sha256": session, "until": until}
+        self._connection.execute(insert(self._connection, ended).values(values).on_conflict_do_nothing())
 
 
 class SqlActs(Acts):

@@ -106,5 +106,5 @@ class Pipelines(Protocol):
         first.
         """
 
-    def of_run(self, run_id: int) -> int | None:
-        """The pipeline that a run is an attempt of; None where it is none."""
+    def of_runs(self, run_ids: Collection[int]) -> dict[int, int]:
+        """The pipelines that these runs are attempts of, by run; those that are none are left out."""

@@ -199,9 +199,7 @@ class SqlPipelines(Pipelines):
         return [_pipeline(row) for row in found]
 
     @override
-    def of_run(self, run_id: int) -> int | None:
+    def of_runs(self, run_ids: Collection[int]) -> dict[int, int]:
         attempts = schema.pipeline_runs.c
-        found: int | None = self._connection.execute(
-            sa.select(attempts.pipeline_id).where(attempts.run_id == run_id)
-        ).scalar_one_or_none()
-        return found
+        query = sa.select(attempts.run_id, attempts.pipeline_id).where(attempts.run_id.in_(run_ids))
+        return {row.run_id: row.pipeline_id for row in self._connection.execute(query)}

@@ -87,7 +87,7 @@ class Registry(Protocol):
     def report(self, agent: Agent, number: int) -> KeptReport:
         """The report kept with a version that is there."""
 
-    def late(self, publisher: Person, scopes: Collection[str], size: int) -> list[tuple[Ref, int, KeptReport]]:
+    def late(self, publisher: Person, scopes: Collection[str], size: int) -> list[tuple[Agent, int, KeptReport]]:
         """Reports that came late, of published versions of this publisher in these scopes and below, newest version first."""
 
 
@@ -170,8 +170,14 @@ class People(Protocol):
     def revoke_token(self, person: Person, name: str, revoked_at: int) -> bool:
         """Make a token invalid for good; False when the person has no valid token of that name."""
 
-    def holder(self, sha256: str, now: int) -> Person | None:
-        """The person whose token has this hash and is neither expired nor revoked."""
+    def holder(self, sha256: str, now: int, session: str | None = None) -> Person | None:
+        """The person whose token has this hash and is neither expired nor revoked.
+
+        session: the hash of a session that was opened with it, and that must not have been ended; None for the token itself.
+        """
+
+    def end_session(self, session: str, until: int, now: int) -> None:
+        """End the session with this hash for good; ended already, it stays so. until: when it would have ended by itself."""
 
 
 class Acts(Protocol):
@@ -196,6 +202,12 @@ class Runs(Protocol):
 
     def find(self, run_id: int) -> Run | None:
         """The run."""
+
+    def some(self, run_ids: Collection[int]) -> dict[int, Run]:
+        """Those of these runs that there are, by id in the order given; at most a thousand are asked about."""
+
+    def last_steps(self, run_ids: Collection[int]) -> dict[int, Step]:
+        """The last step of each of these runs, by run; at most a thousand are asked about."""
 
     def delivered(self, source_run_id: int, event: str, agent_id: int) -> Run | None:
         """The run that this delivery opened."""
@@ -421,7 +433,7 @@ class Insights(Protocol):
     """Runs looked at together."""
 
     def log(self, which: RunFilter, before: int | None, size: int) -> list[LoggedRun]:
-        """Runs with an id under `before`, newest first."""
+        """Runs that were opened before the run `before`, newest first."""
 
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
         """Runs of agents of these scopes and below that have not ended, oldest first."""

@@ -60,7 +60,7 @@ def _content(agent: Ref, row: Row[Any]) -> Content:
     )
 
 
-def _agent(row: Row[Any]) -> Agent:
+def _agent(row: Any) -> Agent:
     return Agent(id=row.id, ref=Ref(row.scope, row.name), paused=row.paused, current=row.current)
 
 
@@ -260,7 +260,7 @@ class SqlRegistry(Registry):
         return _report(row.state, row.body, row.scopes)
 
     @override
-    def late(self, publisher: Person, scopes: Collection[str], size: int) -> list[tuple[Ref, int, KeptReport]]:
+    def late(self, publisher: Person, scopes: Collection[str], size: int) -> list[tuple[Agent, int, KeptReport]]:
         agents, published, reports, versions = schema.agents.c, schema.published.c, schema.reports.c, schema.versions.c
         current = sa.and_(published.agent_id == reports.agent_id, published.number == reports.number)
         version = sa.and_(versions.agent_id == reports.agent_id, versions.number == reports.number)
@@ -270,13 +270,15 @@ class SqlRegistry(Registry):
             .join(schema.agents, agents.id == reports.agent_id)
         )
         query = (
-            sa.select(agents.scope, agents.name, reports.number, reports.state, reports.body, reports.scopes)
+            sa.select(
+                *(agents.id, agents.scope, agents.name, agents.paused, published.number.label("current")),
+                *(reports.number, reports.state, reports.body, reports.scopes),
+            )
             .select_from(joined)
             .where(_LATE, versions.publisher_id == publisher.id, below(agents.scope, scopes))
             .order_by(versions.published_at.desc(), agents.scope, agents.name)
             .limit(size)
         )
         return [
-            (Ref(row.scope, row.name), row.number, _report(row.state, row.body, row.scopes))
-            for row in self._connection.execute(query).all()
+            (_agent(row), row.number, _report(row.state, row.body, row.scopes)) for row in self._connection.execute(query).all()
         ]

@@ -159,6 +159,18 @@ class SqlRuns(Runs):
         return self._one(self._select().where(schema.runs.c.id == run_id))
 
     @override
+    def some(self, run_ids: Collection[int]) -> dict[int, Run]:
+        found = {run.id: run for run in self._all(self._select().where(schema.runs.c.id.in_(run_ids)))}
+        return {run_id: found[run_id] for run_id in run_ids if run_id in found}
+
+    @override
+    def last_steps(self, run_ids: Collection[int]) -> dict[int, Step]:
+        steps, runs = schema.steps, schema.runs
+        last = sa.and_(steps.c.run_id == runs.c.id, steps.c.number == runs.c.steps)
+        query = sa.select(*steps.c).select_from(runs.join(steps, last)).where(runs.c.id.in_(run_ids))
+        return {row.run_id: _step(row) for row in self._connection.execute(query)}
+
+    @override
     def delivered(self, source_run_id: int, event: str, agent_id: int) -> Run | None:
         runs = schema.runs.c
         return self._one(self._select().where(runs.source_run_id == source_run_id, runs.event == event, runs.agent_id == agent_id))

@@ -78,6 +78,10 @@ runs = sa.Table(
     ),
     sa.Index("ix_runs_leasable", "id", sqlite_where=_LEASABLE, postgresql_where=_LEASABLE),
     sa.Index(None, "agent_id", "id"),
+    # Since when an agent is idle, and the runs of a period, without looking at all that ever ran.
+    sa.Index(None, "agent_id", "finished_at"),
+    sa.Index(None, "agent_id", "opened_at"),
+    sa.Index(None, "opened_at", "id"),
     sa.Index(None, "source_run_id"),
     sa.Index(None, "chain_id", "id"),
     # The mark of R-14: what is finished and not dispatched, oldest first.

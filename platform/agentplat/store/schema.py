@@ -66,6 +66,16 @@ tokens = sa.Table(
     sa.CheckConstraint("length(sha256) = 64", name="sha256"),
 )
 
+# Sessions at the pages that somebody signed out of, until they would have ended by themselves.
+ended_sessions = sa.Table(
+    "ended_sessions",
+    metadata,
+    sa.Column("sha256", sa.Text, primary_key=True),
+    sa.Column("until", sa.BigInteger, nullable=False),
+    sa.CheckConstraint("length(sha256) = 64", name="sha256"),
+    sa.Index(None, "until"),
+)
+
 agents = sa.Table(
     "agents",
     metadata,

@@ -208,6 +208,12 @@ class SqlSpaces(Spaces):
         return self._messages(wanted.limit(size))[::-1]
 
     @override
+    def beginning(self, space_id: int, size: int) -> int:
+        messages = schema.messages.c
+        newest = sa.select(messages.id).where(messages.space_id == space_id).order_by(messages.id.desc())
+        return self._connection.execute(newest.offset(size).limit(1)).scalar() or 0
+
+    @override
     def message(self, message_id: int) -> Message | None:
         found = self._messages(with_authors(schema.messages).where(schema.messages.c.id == message_id))
         return found[0] if found else None

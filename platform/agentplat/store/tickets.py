@@ -31,6 +31,8 @@ from agentplat.store.schema import agents, people
 from agentplat.store.work_port import Tickets
 
 _ROLES = list(TicketRole)
+_AT_ONCE = 1_000
+"""Tickets asked about in one query; databases take only so many values."""
 
 
 def _ticket(row: Row[Any]) -> Ticket:
@@ -54,8 +56,9 @@ def _ticket(row: Row[Any]) -> Ticket:
 
 def with_authors(table: sa.Table) -> sa.Select[Any]:
     """Rows of a table with their authors: a person, or the agent whose run wrote them; `author` reads them."""
-    wrote = runs.outerjoin(agents, agents.c.id == runs.c.agent_id)
-    joined = table.outerjoin(wrote, runs.c.id == table.c.run_id).outerjoin(people, people.c.id == table.c.person_id)
+    # One join after the other: for `runs` joined with `agents` in brackets, SQLite would put all runs together first.
+    wrote = table.outerjoin(runs, runs.c.id == table.c.run_id).outerjoin(agents, agents.c.id == runs.c.agent_id)
+    joined = wrote.outerjoin(people, people.c.id == table.c.person_id)
     columns = (
         agents.c.id.label("author_agent_id"),
         sa.func.coalesce(agents.c.scope, people.c.scope).label("author_scope"),
@@ -134,6 +137,13 @@ class SqlTickets(Tickets):
     @override
     def find(self, ticket_id: int) -> Ticket | None:
         return self._one(sa.select(schema.tickets).where(schema.tickets.c.id == ticket_id))
+
+    @override
+    def numbers(self, ticket_ids: Collection[int]) -> dict[int, int]:
+        tickets, ids = schema.tickets.c, sorted(ticket_ids)
+        parts = [ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE)]
+        queries = [sa.select(tickets.id, tickets.number).where(tickets.id.in_(part)) for part in parts]
+        return {row.id: row.number for query in queries for row in self._connection.execute(query)}
 
     @override
     def numbered(self, workspace_id: int, number: int) -> Ticket | None:

@@ -65,6 +65,9 @@ class Tickets(Protocol):
     def find(self, ticket_id: int) -> Ticket | None:
         """The ticket."""
 
+    def numbers(self, ticket_ids: Collection[int]) -> dict[int, int]:
+        """The numbers of these tickets within their workspaces, by id."""
+
     def numbered(self, workspace_id: int, number: int) -> Ticket | None:
         """The ticket of this number in a workspace."""
 
@@ -154,6 +157,9 @@ class Spaces(Protocol):
 
     def last_said(self, space_ids: Collection[int]) -> dict[int, int]:
         """The id of the last message of each of the spaces that has one."""
+
+    def beginning(self, space_id: int, size: int) -> int:
+        """Behind which message the newest so many of a space begin; 0 where there are no more than these."""
 
     def message(self, message_id: int) -> Message | None:
         """One message."""

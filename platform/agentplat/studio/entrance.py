@@ -55,7 +55,9 @@ def sign_in(found: Sender) -> Response:
 
 @router.post("/sign-out", response_model=None)
 def sign_out(found: Sender) -> Response:
-    """Forget who is here."""
+    """Forget who is here, and end the session for whoever else has its cookie."""
+    if found.session is not None:
+        found.cases.end_session(found.session.id, found.session.until_ms)
     answer = go_to("/sign-in")
     drop_cookie(found.request, answer, "session")
     set_cookie(found.request, answer, "guest", new_guest())

@@ -1,7 +1,8 @@
 """Who is signed in, as a signed cookie, and the seal that shows that a form came from one of our own pages (U-10).
 
 The cookie names the token that was shown, by its hash, and never holds it: whoever steals the cookie gets the session and not the
-token. What the session is worth is looked up at each request, so that a revoked token or grant counts from the next one on.
+token. What the session is worth is looked up at each request, so that a revoked token or grant counts from the next one on, and so
+does signing out.
 """
 
 from __future__ import annotations
@@ -29,25 +30,38 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session that was opened here. token, id: the hash of the token that was shown, and that of what only this session has.
+
+    until_ms: when it ends by itself, in milliseconds since 1970, UTC.
+    """
+
+    token: str
+    id: str
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sessions:
     """Makes and reads the cookies. key: the platform's."""
 
     key: Ed25519PrivateKey
 
     def sign(self, fingerprint: str) -> str:
-        """A session of the token with this hash."""
+        """A new session of the token with this hash."""
         now = int(time.time())
-        claims = {"aud": _AUDIENCE, "sub": fingerprint, "iat": now, "exp": now + LASTS_S}
+        claims = {"aud": _AUDIENCE, "sub": fingerprint, "iat": now, "exp": now + LASTS_S, "jti": secrets.token_urlsafe(16)}
         return jwt.encode(claims, self.key, algorithm=_KINDS[0])
 
-    def read(self, session: str) -> str:
-        """The hash of the token that the session was opened with. Raises Unauthenticated where it is none of ours, or has ended."""
+    def read(self, session: str) -> Session:
+        """What the cookie says. Raises Unauthenticated where it is none of ours, or has ended by itself."""
         try:
-            options: jwt.types.Options = {"require": ["aud", "sub", "exp"]}
+            options: jwt.types.Options = {"require": ["aud", "sub", "exp", "jti"]}
             claims = jwt.decode(session, self.key.public_key(), algorithms=_KINDS, audience=_AUDIENCE, options=options)
-            return str(claims["sub"])
         except jwt.InvalidTokenError as error:
             raise Unauthenticated from error
+        id_ = hashlib.sha256(str(claims["jti"]).encode()).hexdigest()
+        return Session(token=str(claims["sub"]), id=id_, until_ms=int(claims["exp"]) * 1_000)
 
     def form_seal(self, guest: str) -> str:
         """What every form shown to this guest carries. Nobody else's page can know it, as it can read neither cookie nor page."""

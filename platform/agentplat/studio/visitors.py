@@ -17,7 +17,7 @@ from agentplat.domain.errors import InvalidInput, PlatformError, Unauthenticated
 from agentplat.domain.languages import Language
 from agentplat.domain.scopes import Ref
 from agentplat.studio.rendering import Frame, Page, respond
-from agentplat.studio.sessions import Sessions, cookie_name, new_guest, set_cookie
+from agentplat.studio.sessions import Session, Sessions, cookie_name, new_guest, set_cookie
 from agentplat.studio.watching import Watcher
 from agentplat.studio.words import Words, words_of
 from agentplat.usecases.catalogue import UseCases
@@ -61,6 +61,7 @@ class Visitor:
     known: bool
     words: Words
     access: Access | None = None
+    session: Session | None = None
     form: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -119,7 +120,9 @@ def visitor(request: Request) -> Visitor:
     session = request.cookies.get(cookie_name(request, "session"), "")
     if session:
         try:
-            found.access = platform.use_cases.identify_caller.holder(platform.sessions.read(session))
+            opened = platform.sessions.read(session)
+            found.access = platform.use_cases.identify_caller.holder(opened.token, opened.id)
+            found.session = opened
         except Unauthenticated:
             # Guessing is counted, by where it comes from; whoever only waited too long signs in again.
             platform.rates.take(f"address {request.client.host if request.client else ''}")

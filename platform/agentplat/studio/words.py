@@ -28,6 +28,9 @@ NAMES: Mapping[Language, str] = {Language.EN: "English", Language.PT: "Portuguê
 
 _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _ISOLATES = frozenset("\u2066\u2068\u2069")
+_KEPT = str.maketrans("", "", "\n\t")
+_KEPT_IN_SENTENCES = str.maketrans("", "", "\n\t" + "".join(sorted(_ISOLATES)))
+_OPEN, _CLOSE = Markup("<bdi>"), Markup("</bdi>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,9 @@ def catalogue_file(language: Language):  # type: ignore[no-untyped-def] # the ty
 
 def visible(text: str) -> Markup:
     """A text that somebody wrote, harmless: markup is escaped, and what would move or hide its neighbours is written out."""
+    # What can be printed holds nothing of what is written out; so it is with nearly every text, and this tells at once.
+    if text.translate(_KEPT).isprintable():
+        return escape(str(text))
     return Markup("").join(_shown(character) for character in text)
 
 
@@ -113,9 +119,11 @@ def _shown(character: str) -> Markup | str:
 
 def spoken(text: str) -> Markup:
     """A sentence of the platform: the isolates that set names off in it stay, all else is shown like anybody's text."""
+    if text.translate(_KEPT_IN_SENTENCES).isprintable():
+        return escape(str(text))
     return Markup("").join(character if character in _ISOLATES else _shown(character) for character in text)
 
 
 def isolated(text: str) -> Markup:
     """A name as it stands in a sentence or a cell: shown harmless, and its direction does not spread."""
-    return Markup("<bdi>{}</bdi>").format(visible(text))
+    return _OPEN + visible(text) + _CLOSE

@@ -16,6 +16,7 @@ from agentplat.usecases.delegate_task import DelegateTask
 from agentplat.usecases.delegate_ticket import DelegateTicket
 from agentplat.usecases.deliver_outbox import DeliverOutbox
 from agentplat.usecases.drive_externally import DriveExternally
+from agentplat.usecases.end_session import EndSession
 from agentplat.usecases.finish_run import FinishRun
 from agentplat.usecases.governing import Governing, build_governing
 from agentplat.usecases.identify_caller import IdentifyCaller
@@ -72,6 +73,7 @@ class UseCases:
 
     store: Store
     identify_caller: IdentifyCaller
+    end_session: EndSession
     deliver_outbox: DeliverOutbox
     publish_version: PublishVersion
     preview_version: PreviewVersion
@@ -156,6 +158,7 @@ def build_use_cases(
     return UseCases(
         store=store,
         identify_caller=IdentifyCaller(store=store),
+        end_session=EndSession(store=store),
         deliver_outbox=deliver,
         publish_version=publish,
         preview_version=PreviewVersion(store=store, graph=graph, check_s=patience.check_s),

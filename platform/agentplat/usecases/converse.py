@@ -126,8 +126,7 @@ class Converse:
         """Behind which message to begin, to get the newest so many."""
         with self.store.reading() as work:
             space = space_in(work, readable_workspace(work, access, workspace_id), space_id)
-            newest = work.spaces.newest(space.id, size)
-            return newest[0].id - 1 if newest else 0
+            return work.spaces.beginning(space.id, size)
 
     def complete(self, access: Access, workspace_id: int, text: str) -> list[Completion]:
         """What may follow ``@`` or ``#`` and these first characters; nothing for any other text."""

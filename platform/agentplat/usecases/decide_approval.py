@@ -46,7 +46,9 @@ class DecideApproval:
         """
         with self.store.reading() as work:
             found = work.approvals.page(within(access.scopes_with(Role.APPROVER), scope), undecided, before, size)
-            return [self._shown(work, access, approval, readable_run(work, access, approval.run_id)) for approval in found]
+            # Only approvals of runs that the caller may read are found.
+            runs = work.runs.some([approval.run_id for approval in found])
+            return [self._shown(work, access, approval, runs[approval.run_id]) for approval in found]
 
     def one(self, access: Access, approval_id: int) -> ShownApproval:
         """One question, with what exactly would run.

@@ -94,6 +94,4 @@ def labels_of_ticket(work: Work, workspace: Workspace, ticket: Ticket) -> Labels
 
 def ticket_numbers(work: Work, messages: Iterable[Message]) -> dict[int, int]:
     """The numbers of the tickets that messages refer to, by id."""
-    ids = {ticket_id for message in messages for ticket_id in message.tickets}
-    found = (work.tickets.find(ticket_id) for ticket_id in sorted(ids))
-    return {ticket.id: ticket.number for ticket in found if ticket is not None}
+    return work.tickets.numbers({ticket_id for message in messages for ticket_id in message.tickets})

@@ -23,10 +23,13 @@ class IdentifyCaller:
             raise Unauthenticated
         return self.holder(fingerprint(token))
 
-    def holder(self, sha256: str) -> Access:
-        """Whoever holds the token with this hash. Raises Unauthenticated, StoreUnavailable."""
+    def holder(self, sha256: str, session: str | None = None) -> Access:
+        """Whoever holds the token with this hash. session: the hash of one that was opened with it, which must not have been ended.
+
+        Raises Unauthenticated, StoreUnavailable.
+        """
         with self.store.reading() as work:
-            person = work.people.holder(sha256, now_ms())
+            person = work.people.holder(sha256, now_ms(), session)
             if person is None:
                 raise Unauthenticated
             return Access(person, work.people.grants(person))

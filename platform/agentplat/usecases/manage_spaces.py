@@ -88,14 +88,13 @@ class ManageSpaces:
         """One space."""
         with self.store.reading() as work:
             space = space_in(work, readable_workspace(work, access, workspace_id), space_id)
-            runs = (work.runs.find(run_id) for run_id in work.spaces.runs_of(space.id, MOST_RUNS))
             return ShownSpace(
                 space=space,
                 participants=tuple(
                     Participant(agent=agent, autonomy=work.spaces.autonomy(space.id, agent.id) or USUAL_AUTONOMY)
                     for agent in work.spaces.participants(space.id)
                 ),
-                runs=tuple(run for run in runs if run is not None),
+                runs=tuple(work.runs.some(work.spaces.runs_of(space.id, MOST_RUNS)).values()),
                 trees=tuple(work.workspaces.trees(space.id)),
             )
 

@@ -180,7 +180,6 @@ def shown_ticket(work: Work, workspace: Workspace, number: int) -> ShownTicket:
     """A ticket of the workspace with all that belongs to it. Raises NotFound."""
     ticket = ticket_in(work, workspace, number)
     parent = None if ticket.parent_id is None else work.tickets.find(ticket.parent_id)
-    runs = (work.runs.find(run_id) for run_id in work.spaces.runs_on(ticket.id, MOST_RELATED))
     messages = work.spaces.referring(ticket.id, MOST_RELATED)
     budget = [MOST_RELATED]
     return ShownTicket(
@@ -191,7 +190,7 @@ def shown_ticket(work: Work, workspace: Workspace, number: int) -> ShownTicket:
         changes=tuple(work.tickets.changes(ticket.id)),
         comments=tuple(work.tickets.comments(ticket.id, 0, MOST_RELATED)),
         children=_below(work, ticket, budget),
-        runs=tuple(run for run in runs if run is not None),
+        runs=tuple(work.runs.some(work.spaces.runs_on(ticket.id, MOST_RELATED)).values()),
         messages=tuple(messages),
         numbers=ticket_numbers(work, messages),
     )

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agentplat.domain.access import PUBLISHING, Access, Role
-from agentplat.domain.budgets import Budget, HolderKind
+from agentplat.domain.budgets import Budget, Holder, HolderKind
 from agentplat.domain.insights import LoggedRun
 from agentplat.domain.languages import Language
 from agentplat.domain.proposals import KeptProposal
 from agentplat.domain.registry import KeptReport
-from agentplat.domain.scopes import Ref, outermost, within
+from agentplat.domain.scopes import outermost, within
 from agentplat.domain.shown import ShownReport, kept
 from agentplat.domain.spaces import Space
-from agentplat.domain.steps import StepKind, Waiting
+from agentplat.domain.steps import Waiting
 from agentplat.domain.workspaces import Workspace
 from agentplat.store.port import Store, Work
-from agentplat.usecases.charging import charged_to
+from agentplat.usecases.charging import all_charged_to
 from agentplat.usecases.read_report import paused_agents
 from agentplat.usecases.tell import body_warning
 from agentplat.usecases.workrooms import room_of
@@ -72,7 +73,7 @@ class ReadInbox:
             late = _late(work, access, workspace)
             return Inbox(
                 proposals=tuple(_open_proposal(work, one) for one in proposals),
-                stopped=tuple(found for one in stopped if (found := _at_ceiling(work, access, one)) is not None),
+                stopped=tuple(_at_ceilings(work, access, stopped)),
                 late=tuple(late),
                 cut=MOST in (len(proposals), len(stopped), len(late)),
             )
@@ -94,14 +95,18 @@ def _open_proposal(work: Work, found: KeptProposal) -> OpenProposal:
     return OpenProposal(kept=found, space=room.space, goal=json.loads(revision.body)["goal"], digest=revision.digest)
 
 
-def _at_ceiling(work: Work, access: Access, logged: LoggedRun) -> StoppedRun | None:
-    """The ceiling that a run waits at; None where its reader may not set it."""
-    last = work.runs.trail(logged.run.id, kinds=[StepKind.WAITING])[-1].read()
-    budgets = work.budgets.of(charged_to(work, logged.run))
-    found = next((one for one in budgets if isinstance(last, Waiting) and one.words == last.ceiling), None)
-    if found is None or not access.may(Role.ADMIN, _place_of(work, found, logged)):
-        return None
-    return StoppedRun(logged=logged, budget=found)
+def _at_ceilings(work: Work, access: Access, stopped: Sequence[LoggedRun]) -> Iterator[StoppedRun]:
+    """The runs with the ceilings that they wait at, without those that their reader may not set."""
+    runs = {one.run.id: one.run for one in stopped}
+    last, charged = work.runs.last_steps(runs), all_charged_to(work, runs.values())
+    of_holder: dict[Holder, list[Budget]] = {}
+    for budget in work.budgets.of(list(dict.fromkeys(holder for found in charged.values() for holder in found))):
+        of_holder.setdefault(budget.holder, []).append(budget)
+    for one in stopped:
+        waiting, budgets = last[one.run.id].read(), [b for holder in charged[one.run.id] for b in of_holder.get(holder, ())]
+        found = next((b for b in budgets if isinstance(waiting, Waiting) and b.words == waiting.ceiling), None)
+        if found is not None and access.may(Role.ADMIN, _place_of(work, found, one)):
+            yield StoppedRun(logged=one, budget=found)
 
 
 def _place_of(work: Work, budget: Budget, logged: LoggedRun) -> str:
@@ -120,17 +125,15 @@ def _late(work: Work, access: Access, workspace: Workspace | None) -> list[Shown
     """
     if access.person is None:
         return []
-    found = work.registry.late(access.person, _narrow(access.scopes, workspace), MOST)
-    return [_shown(work, ref, number, report) for ref, number, report in found if access.covers(report.scopes) and _warns(report)]
+    late = work.registry.late(access.person, _narrow(access.scopes, workspace), MOST)
+    warned = [(agent, number, report) for agent, number, report in late if access.covers(report.scopes) and _warns(report)]
+    heads = work.outbox.unsettled([agent.id for agent, _, _ in warned])
+    shown = [
+        kept(agent.ref, number, report, work.outbox.publication(agent.id, number), heads.get(agent.id))
+        for agent, number, report in warned
+    ]
+    return [one if one.body is None else replace(one, paused=paused_agents(work, one.body)) for one in shown]
 
 
 def _warns(report: KeptReport) -> bool:
     return report.body is not None and bool(body_warning(report.body, Language.EN))
-
-
-def _shown(work: Work, ref: Ref, number: int, report: KeptReport) -> ShownReport:
-    agent = work.registry.find(ref)
-    assert agent is not None  # it has a version
-    own, head = work.outbox.publication(agent.id, number), work.outbox.unsettled([agent.id]).get(agent.id)
-    shown = kept(ref, number, report, own, head)
-    return shown if shown.body is None else replace(shown, paused=paused_agents(work, shown.body))

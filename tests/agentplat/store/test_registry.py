@@ -143,6 +143,14 @@ def test_a_token_is_found_by_its_hash_while_it_is_valid(store: SqlStore) -> None
         assert work.people.holder("a" * 64, 19) == ana
         assert work.people.holder("a" * 64, 20) is None
         assert work.people.holder("c" * 64, 10**15) == ana
+        work.people.end_session("e" * 64, 50, 10)
+        work.people.end_session("e" * 64, 50, 10)
+        assert work.people.holder("c" * 64, 10, "e" * 64) is None
+        assert work.people.holder("c" * 64, 10, "f" * 64) == work.people.holder("c" * 64, 10) == ana
+        # It is remembered for as long as its cookie would have been taken.
+        work.people.end_session("f" * 64, 90, 51)
+        assert work.people.holder("c" * 64, 51, "f" * 64) is None
+        assert work._connection.exec_driver_sql("SELECT count(*) FROM ended_sessions").scalar() == 1
         assert work.people.revoke_token(ana, "server", 30)
         assert not work.people.revoke_token(ana, "server", 31)
         assert work.people.holder("c" * 64, 30) is None

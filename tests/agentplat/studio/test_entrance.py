@@ -90,6 +90,23 @@ def test_a_revoked_token_ends_its_sessions_at_once(stage: Stage) -> None:
         assert client.get("/agents").headers["location"] == "/sign-in?next=%2Fagents"
 
 
+@pytest.mark.promise("U-13")
+def test_signing_out_ends_the_session_for_whoever_copied_its_cookie_and_no_other(stage: Stage) -> None:
+    with signed_in(stage, stage.author) as client, signed_in(stage, stage.author) as elsewhere:
+        copied = {"Cookie": f"studio-session={client.cookies['studio-session']}"}
+        assert httpx.get(f"{stage.url}/agents", headers=copied).status_code == 200
+        form = {"seal": seal_on(client.get("/agents").text)}
+        assert client.post("/sign-out", data={"seal": "forged"}).status_code == 403
+        assert httpx.get(f"{stage.url}/agents", headers=copied).status_code == 200
+        assert client.post("/sign-out", data=form).headers["location"] == "/sign-in"
+        for path in ("/agents", "/monitoring/live/rows"):
+            assert httpx.get(stage.url + path, headers=copied).headers["location"].startswith("/sign-in")
+        assert elsewhere.get("/agents").status_code == 200
+        # Whoever has the token itself signs in as before.
+        with signed_in(stage, stage.author) as again:
+            assert again.get("/agents").status_code == 200
+
+
 @pytest.mark.promise("U-10")
 def test_a_session_that_was_not_signed_here_is_none(stage: Stage) -> None:
     claims = {"aud": "agentplat-studio", "sub": "0" * 64, "iat": 0, "exp": int(time.time()) + 60}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
+import unicodedata
 
 import pytest
 from agentplat.domain.languages import Language
 from agentplat.domain.texts import harmless, set_off
 from agentplat.studio.words import isolated, spoken, visible, words_of
+from markupsafe import Markup
 
 from tests.agentplat.studio.catalogues import catalogue, source_texts
 
@@ -47,6 +50,22 @@ def test_markup_and_what_moves_text_are_harmless() -> None:
     assert str(isolated("<b>")) == "<bdi>&lt;b&gt;</bdi>"
     assert str(visible("a\u202eb\x00")) == 'a<span class="control">U+202E</span>b<span class="control">U+0000</span>'
     assert str(spoken("\u2068<i>\u2069")) == "\u2068&lt;i&gt;\u2069"
+
+
+@pytest.mark.promise("U-10")
+def test_nothing_that_is_written_out_passes_among_what_is_not() -> None:
+    kinds = ("Cc", "Cs", "Zl", "Zp")
+    # Every hidden character, and some of the many that no letter was given to.
+    hidden = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in kinds]
+    hidden += [chr(code) for code in range(0, sys.maxunicode + 1, 37) if unicodedata.category(chr(code)) == "Cn"]
+    hidden += "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    written = [one for one in hidden if one not in "\n\t"]
+    assert len(written) > 10_000
+    for show in (visible, isolated):
+        assert [one for one in written if f'<span class="control">U+{ord(one):04X}</span>' not in show(f"a{one}b")] == []
+    assert str(visible("a\n\tb & שלום 😀")) == "a\n\tb &amp; שלום 😀"
+    # What somebody wrote is no markup, whatever type it came in.
+    assert str(visible(Markup("<i>"))) == str(spoken(Markup("<i>"))) == "&lt;i&gt;"
 
 
 @pytest.mark.promise("U-10")

@@ -35,6 +35,7 @@ def upgrade() -> None:
     _create_repositories()
     _create_spaces()
     _create_autonomies()
+    _create_ended_sessions()
     _create_escrows()
     _create_messages()
     _create_participants()
@@ -57,6 +58,7 @@ def upgrade() -> None:
     _create_pipeline_runs()
     _let_pipelines_hold_budgets()
     _index_what_waits()
+    _index_what_is_looked_back_at()
     for table in RECORDS:
         keep_rows(table)
     change_once("proposals", "decided_at", ("id", "space_id", "created_at"))
@@ -75,6 +77,12 @@ def _index_what_waits() -> None:
     ):
         where = sa.text(condition)
         op.create_index(name, table, columns, unique=False, sqlite_where=where, postgresql_where=where)
+
+
+def _index_what_is_looked_back_at() -> None:
+    """Find the runs of a period, and when an agent's last run ended, without looking at all that ever ran."""
+    for columns in (["agent_id", "finished_at"], ["agent_id", "opened_at"], ["opened_at", "id"]):
+        op.create_index(f"ix_runs_{'_'.join(columns)}", "runs", columns, unique=False)
 
 
 def _create_workspaces() -> None:
@@ -149,6 +157,17 @@ def _create_autonomies() -> None:
         sa.ForeignKeyConstraint(["space_id"], ["spaces.id"], name="fk_autonomies_space_id"),
         sa.PrimaryKeyConstraint("space_id", "agent_id", name="pk_autonomies"),
     )
+
+
+def _create_ended_sessions() -> None:
+    op.create_table(
+        "ended_sessions",
+        sa.Column("sha256", sa.Text(), nullable=False),
+        sa.Column("until", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("length(sha256) = 64", name=op.f("ck_ended_sessions_sha256")),
+        sa.PrimaryKeyConstraint("sha256", name="pk_ended_sessions"),
+    )
+    op.create_index("ix_ended_sessions_until", "ended_sessions", ["until"], unique=False)
 
 
 def _create_escrows() -> None:
