@@ -20,6 +20,7 @@ from agentplat.domain.languages import Language
 from agentplat.domain.run_texts import RUN_SENTENCES
 from agentplat.domain.scopes import Ref
 from agentplat.domain.times import iso
+from agentplat.studio.rings import halves
 from agentplat.studio.words import NAMES, Words, isolated, spoken, visible, words_of
 from agentplat.usecases.names import hidden_agent
 
@@ -117,6 +118,7 @@ def _environment(language: Language) -> Environment:
         number=words.number,
         money=words.money,
         labels=_labels,
+        halves=halves,
     )
     made.globals.update(
         agent_path=agent_path,

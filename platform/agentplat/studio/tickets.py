@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from agentplat.domain.errors import Conflict, InvalidInput
+from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import PartyKind, Status, Ticket, TicketRole
 from agentplat.studio.places import Id, Place
 from agentplat.studio.rendering import Page
@@ -36,13 +37,21 @@ class TicketsPage(Page):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An agent or a person that may get a role."""
+
+    kind: PartyKind
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TicketPage(Page):
-    """One ticket. agents: those that may get a role."""
+    """One ticket. parties: those that may get a role."""
 
     template: ClassVar[str] = "ticket.html"
     place: Place
     shown: ShownTicket
-    parties: tuple[str, ...]
+    parties: tuple[Candidate, ...]
     statuses: tuple[Status, ...] = tuple(Status)
     roles: tuple[TicketRole, ...] = tuple(TicketRole)
     refusal: str = ""
@@ -107,8 +116,10 @@ def _act(found: Visitor, workspace_id: int, number: int) -> None:
 
 def _page(found: Visitor, workspace_id: int, number: int, refusal: str = "") -> TicketPage:
     workspace = found.cases.together.workspaces.one(found.person, workspace_id)
-    agents = (f"agent {agent.ref.text}" for agent in workspace.agents if found.person.may_read(agent.ref.scope))
-    people = (f"person {ref.text}" for ref in workspace.members)
+    agents = (
+        Candidate(kind=PartyKind.AGENT, ref=agent.ref) for agent in workspace.agents if found.person.may_read(agent.ref.scope)
+    )
+    people = (Candidate(kind=PartyKind.PERSON, ref=ref) for ref in workspace.members)
     return TicketPage(
         place=place_of(found, workspace_id),
         shown=found.cases.together.tickets.one(found.person, workspace_id, number),
