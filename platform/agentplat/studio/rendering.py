@@ -109,6 +109,7 @@ def _environment(language: Language) -> Environment:
     made.install_gettext_translations(words.translations, newstyle=True)  # type: ignore[attr-defined] # the extension adds it
     made.filters.update(
         visible=visible,
+        worded=words.worded,
         name=isolated,
         ref=_ref,
         spoken=spoken,
