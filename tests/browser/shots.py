@@ -6,6 +6,7 @@ names, only pages whose name begins with one of them. Whatever else is wrong, a 
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections.abc import Callable
@@ -16,11 +17,12 @@ from pathlib import Path
 from agentplat.domain.access import Access
 from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import Status
+from agentplat.studio.manifests import as_yaml
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.agentplat.delegation_records import Desk
 from tests.agentplat.run_records import agent_of
-from tests.agentplat.world import manifest, manifests
+from tests.agentplat.world import manifest
 from tests.browser.hall import SCOPE, Hall, furnish
 from tests.browser.stage import HEBREW, Stage, hostile, staged
 from tests.browser.visits import signed_in
@@ -71,8 +73,7 @@ def _publish(button: str, text: str) -> Act:
 def _first_pages(stage: Stage) -> list[Shot]:
     """Signing in, the inbox, agents, publishing, the graph."""
     author, reader, admin = stage.author, stage.reader, stage.admin
-    loop = manifest("acme/platform:closer", ["release.heard"], ["release.made"])
-    back = manifest("acme/platform:opener", ["release.made"], ["release.heard"], instructions="Open it.\n")
+    loop = manifest("acme/platform:closer", ["change.approved"], ["release.made"], instructions="Close it.\n")
     denied = manifest("globex:other", ["a"])
     return [
         Shot(name="sign-in", path="/sign-in", who=None),
@@ -87,7 +88,7 @@ def _first_pages(stage: Stage) -> list[Shot]:
         Shot(name="version-hidden", path=f"{DEVELOPER}/versions/1", who=reader),
         Shot(name="publish", path="/publish?agent=acme/platform:developer", who=author),
         Shot(name="publish-faults", path="/publish", who=author, act=_publish("publish", FAULTY)),
-        Shot(name="publish-preview", path="/publish", who=author, act=_publish("preview", manifests(loop, back))),
+        Shot(name="publish-preview", path="/publish", who=author, act=_publish("preview", as_yaml(json.loads(loop)))),
         Shot(name="publish-denied", path="/publish", who=author, act=_publish("publish", denied)),
         Shot(name="graph", path="/graph?scope=acme", who=author),
         Shot(name="graph-reader", path="/graph", who=reader),

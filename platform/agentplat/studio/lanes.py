@@ -171,6 +171,9 @@ _SWEEPS = 6
 _WEIGHTS = (1, 2, 8)
 """What a bend counts between two nodes, at a lane and between two lanes."""
 
+_HARDLY = 1e-6
+"""What the place of a node without lines counts."""
+
 
 def _settle(
     row: Sequence[int], near: Sequence[Sequence[int]], weigh: Sequence[Sequence[int]], height: Sequence[float], y: list[float]
@@ -181,8 +184,11 @@ def _settle(
         at += height[node]
     pools: list[tuple[float, float, int]] = []
     for node, offset in zip(row, offsets, strict=True):
-        weight = sum(weigh[node]) or 1
-        wanted = sum(y[one] * w for one, w in zip(near[node], weigh[node], strict=True)) / weight if near[node] else y[node]
+        weight = sum(weigh[node]) or _HARDLY
+        wanted = sum(y[one] * w for one, w in zip(near[node], weigh[node], strict=True)) / weight if near[node] else offset
+        if not near[node] and pools:
+            # Right below the one before it.
+            wanted = pools[-1][0] / pools[-1][1] + offset
         pool = ((wanted - offset) * weight, float(weight), 1)
         while pools and pools[-1][0] * pool[1] >= pool[0] * pools[-1][1]:
             before = pools.pop()
