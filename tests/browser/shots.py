@@ -2,27 +2,33 @@
 
 Each page comes in English, Portuguese and Hebrew at a desk's width; in Hebrew also on a phone, and in English also dark. With
 names, only pages whose name begins with one of them. Whatever else is wrong, a page wider than its window is named at the end.
+``python -m tests.browser.shots --docs`` makes the pictures of `docs/studio` anew.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agentplat.domain.access import Access
 from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import Status
 from agentplat.studio.manifests import as_yaml
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.agentplat.delegation_records import Desk
+from tests.agentplat.offices import ROLES
+from tests.agentplat.proposals import proposal, sub_ticket
 from tests.agentplat.run_records import agent_of
 from tests.agentplat.world import manifest
+from tests.browser.conftest import CHROMIUMS
 from tests.browser.hall import SCOPE, Hall, furnish
 from tests.browser.stage import HEBREW, Stage, hostile, staged
 from tests.browser.visits import signed_in
@@ -39,6 +45,17 @@ spec:
   listens: 7
 """
 LOOKS = (("en", "light", 1200), ("pt", "light", 1200), ("he", "light", 1200), ("he", "light", 390), ("en", "dark", 1200))
+
+DOCS: Mapping[str, tuple[str, tuple[str, str, int, int]]] = {
+    "warning": ("agent", ("en", "light", 1200, 480)),
+    "graph": ("graph", ("en", "light", 1200, 620)),
+    "run-hebrew": ("run-last-hop", ("he", "light", 1200, 560)),
+    "inbox-hebrew": ("workspace-inbox", ("he", "light", 1200, 900)),
+    "proposal": ("proposal-newest", ("en", "light", 1200, 1280)),
+    "approval-dark": ("approval", ("pt", "dark", 1000, 720)),
+    "refusal-hebrew": ("publish-faults", ("he", "light", 1200, 620)),
+}
+"""The pictures of the docs: the page, its language, its colours, and how much of it."""
 
 Act = Callable[[Page], None]
 
@@ -114,7 +131,7 @@ def _run_pages(stage: Stage, hall: Hall) -> list[Shot]:
     ]
 
 
-def _work_pages(author: Access, hall: Hall) -> list[Shot]:
+def _work_pages(author: Access, hall: Hall, newest: int) -> list[Shot]:
     """Workspaces and all that is in one."""
     own, changed = hall.path, _sent("#approve", digest="0" * 64)
     return [
@@ -129,6 +146,7 @@ def _work_pages(author: Access, hall: Hall) -> list[Shot]:
         Shot(name="ticket", path=f"{own}/tickets/{hall.ticket}", who=author),
         Shot(name="ticket-tree", path=f"{own}/tickets/2", who=author),
         Shot(name="proposal", path=f"{own}/proposals/{hall.proposal}", who=author),
+        Shot(name="proposal-newest", path=f"{own}/proposals/{newest}", who=author),
         Shot(name="proposal-changed", path=f"{own}/proposals/{hall.proposal}", who=author, act=changed),
         Shot(name="pipeline", path=f"{own}/pipelines/{hall.pipeline}", who=author),
         Shot(name="workspace-live", path=f"{own}/observability", who=author),
@@ -142,8 +160,8 @@ def _last(stage: Stage) -> int:
     return next(run.id for run in chain if run.hop == 8 and run.agent.name == "developer")
 
 
-def _fill(stage: Stage, hall: Hall) -> None:
-    """More of what people would see: a delegation, words in other languages, a crowd."""
+def _fill(stage: Stage, hall: Hall) -> int:
+    """More of what people would see: a delegation, words in other languages, a crowd, and a proposal, whose id is given."""
     together, own = stage.world.cases.together, hall.office.workspace
     workspace = together.workspaces.alone(stage.author, own)
     for name in ("lead", "builder", "writer"):
@@ -160,9 +178,48 @@ def _fill(stage: Stage, hall: Hall) -> None:
     post(stage.author, own, hall.space.id, "שלום @reader, ראה בבקשה את #1 (acme/platform:developer) לפני 17:00.")
     post(stage.author, own, hall.space.id, "A <b>long</b> word: " + "n" * 200)
     together.spaces.create(stage.author, own, HEBREW)
-    hall.propose(goal="Ship the quarterly report by Friday, with figures that add up.", budget={"tool_calls": 70, "tokens": 9_000})
+    newest = hall.office.propose(_report()).kept.id
     for i in range(300):
         agent_of(stage.world.store, Ref("crowd", f"agent-{i}"), (f"crowd.{i}",), (f"crowd.{(i * 7 + 1) % 300}",))
+    return newest
+
+
+def _report() -> Mapping[str, Any]:
+    """A proposal with somebody to hire."""
+    steps = [
+        sub_ticket("outline", title="Outline the report", description="Collect what changed since the last report, by customer."),
+        sub_ticket("figures", needs=["outline"], title="Check the figures", description="Compare every figure with the ledger."),
+        sub_ticket("draft", "newcomer", needs=["outline", "figures"], title="Write the draft", description="Two pages."),
+    ]
+    newcomer = json.loads(manifest(f"{SCOPE}:newcomer", driver={"kind": "scripted"}))
+    goal = "Ship the quarterly report by Friday, with figures that add up."
+    budget = {"money_microusd": 2_500_000, "tokens": 400_000, "tool_calls": 200}
+    return proposal(steps, {**ROLES, "newcomer": newcomer}, goal=goal, budget=budget)
+
+
+@contextmanager
+def _opened(browser: Browser, stage: Stage, who: Access | None, look: tuple[str, str, int, int]) -> Iterator[BrowserContext]:
+    """A browser of somebody. look: language, colours, width and height."""
+    language, scheme, width, height = look
+    options = {"locale": language, "viewport": {"width": width, "height": height}, "color_scheme": scheme}
+    with browser.new_context(**options) as context:  # type: ignore[arg-type] # one of two words
+        if who is not None:
+            with signed_in(stage, who, language) as client:
+                kept = [{"name": name, "value": value, "url": stage.url} for name, value in client.cookies.items()]
+                context.add_cookies(kept)  # type: ignore[arg-type] # plain texts
+        yield context
+
+
+def _take(context: BrowserContext, stage: Stage, shot: Shot, file: Path, *, whole: bool = True) -> bool:
+    """Take one picture; whether the page fits its window."""
+    page = context.new_page()
+    page.goto(stage.url + shot.path)
+    if shot.act is not None:
+        shot.act(page)
+    page.screenshot(path=file, full_page=whole)
+    fits: bool = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+    return fits
 
 
 def _look(browser: Browser, stage: Stage, shots: list[Shot], folder: Path) -> list[str]:
@@ -170,40 +227,41 @@ def _look(browser: Browser, stage: Stage, shots: list[Shot], folder: Path) -> li
     wide = []
     for language, scheme, width in LOOKS:
         for who in dict.fromkeys(shot.who for shot in shots):
-            options = {"locale": language, "viewport": {"width": width, "height": 800}, "color_scheme": scheme}
-            with browser.new_context(**options) as context:  # type: ignore[arg-type] # one of two words
-                if who is not None:
-                    with signed_in(stage, who, language) as client:
-                        kept = [{"name": name, "value": value, "url": stage.url} for name, value in client.cookies.items()]
-                        context.add_cookies(kept)  # type: ignore[arg-type] # plain texts
+            with _opened(browser, stage, who, (language, scheme, width, 800)) as context:
                 for shot in (one for one in shots if one.who == who):
-                    page = context.new_page()
-                    page.goto(stage.url + shot.path)
-                    if shot.act is not None:
-                        shot.act(page)
                     name = f"{shot.name}-{language}{'-dark' if scheme == 'dark' else ''}{'-phone' if width < 400 else ''}"
-                    page.screenshot(path=folder / f"{name}.png", full_page=True)
-                    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                        wide.append(name)
-                    page.close()
+                    wide += [] if _take(context, stage, shot, folder / f"{name}.png") else [name]
     return wide
+
+
+def _document(browser: Browser, stage: Stage, shots: list[Shot], folder: Path) -> None:
+    """Take the pictures of the docs."""
+    named = {shot.name: shot for shot in shots}
+    for file, (name, look) in DOCS.items():
+        with _opened(browser, stage, named[name].who, look) as context:
+            _take(context, stage, named[name], folder / f"{file}.png", whole=False)
 
 
 def main(folder: str, *names: str) -> None:
     """Furnish a stage, and take the pictures."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    if folder != "--docs":
+        Path(folder).mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         stage = stack.enter_context(staged(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
         hostile(stage.world, stage.admin)
         stage.chain()
         stage.question()
         hall = furnish(stage)
-        _fill(stage, hall)
-        every = [*_first_pages(stage), *_run_pages(stage, hall), *_work_pages(stage.author, hall)]
-        shots = [shot for shot in every if not names or shot.name.startswith(names)]
+        newest = _fill(stage, hall)
+        every = [*_first_pages(stage), *_run_pages(stage, hall), *_work_pages(stage.author, hall, newest)]
+        found = next(filter(None, map(shutil.which, CHROMIUMS)), None)
         driven = stack.enter_context(sync_playwright())
-        browser = driven.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        print("\n".join(_look(browser, stage, shots, Path(folder))) or "every page fits its window")
+        browser = driven.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        if folder == "--docs":
+            _document(browser, stage, every, Path(__file__).parents[2] / "docs" / "studio")
+        else:
+            shots = [shot for shot in every if not names or shot.name.startswith(names)]
+            print("\n".join(_look(browser, stage, shots, Path(folder))) or "every page fits its window")
         browser.close()
 
 
