@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.domain.errors import InvalidInput, Violation, phrase
 
 MAX_LISTED = 100
 """Most violations listed; the rest is counted, so that a hopeless file does not drown its reader."""
@@ -46,6 +46,6 @@ class Faults:
         if not self._listed:
             return
         if self._more:
-            reason, remedy = f"and {self._more} more faults", "mend those listed, then look again"
+            reason, remedy = phrase("and %(count)s more faults", count=self._more), "mend those listed, then look again"
             raise InvalidInput([*self._listed, Violation(field="input", reason=reason, remedy=remedy)])
         raise InvalidInput(self._listed)

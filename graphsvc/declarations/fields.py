@@ -11,17 +11,22 @@ from typing import Any
 from graphsvc.declarations.faults import Faults
 from graphsvc.declarations.manifest_shape import LARGEST_NUMBER
 from graphsvc.declarations.yaml_tree import TEXT, Fields, Items, Node, Scalar, plain
-from graphsvc.domain.errors import InvalidInput
+from graphsvc.domain.errors import InvalidInput, Phrase, phrase
 from graphsvc.domain.names import normalise
 
 _STEP = re.compile(r"[^.\[\]]+")
 _EMPTY = Fields({}, (1, 1))
 
 
-def _kind(node: Node) -> str:
+def _kind(node: Node) -> Phrase:
     if isinstance(node, Scalar):
         return node.kind
-    return "a list" if isinstance(node, Items) else "a mapping"
+    return phrase("a list") if isinstance(node, Items) else phrase("a mapping")
+
+
+def either(words: Sequence[str]) -> Phrase:
+    """These words, one of which is to be chosen."""
+    return phrase("%(some)s or %(last)s", some=", ".join(words[:-1]), last=words[-1])
 
 
 def _said(node: Node) -> str:
@@ -76,17 +81,19 @@ class FieldReader:
         """A mapping with these fields; an empty one where it is left out or something else."""
         if node is None or (is_nothing(node) and not required):
             return _EMPTY
-        listed = f"{', '.join(known[:-1])} and {known[-1]}"
+        listed = phrase("%(some)s and %(last)s", some=", ".join(known[:-1]), last=known[-1])
         if not isinstance(node, Fields):
-            self.refuse(field or "document", node.mark, f"is {_kind(node)}", f"write a mapping with {listed}")
+            remedy = phrase("write a mapping with %(fields)s", fields=listed)
+            self.refuse(field or "document", node.mark, phrase("is %(given)s", given=_kind(node)), remedy)
             return _EMPTY
         prefix = f"{field}." if field else ""
         for name, (key, _) in node.entries.items():
             if name not in known:
-                self.refuse(prefix + name, key.mark, f"is not a field of {field or 'a manifest'}", f"use {listed}")
+                reason = phrase("is not a field of %(whole)s", whole=field or phrase("a manifest"))
+                self.refuse(prefix + name, key.mark, reason, phrase("use %(words)s", words=listed))
         for name in required:
             if name not in node.entries:
-                self.refuse(prefix + name, node.mark, "is missing", f"add '{name}:'")
+                self.refuse(prefix + name, node.mark, "is missing", phrase("add '%(line)s'", line=f"{name}:"))
         return node
 
     def text(self, node: Node | None, field: str, max_bytes: int) -> str | None:
@@ -96,10 +103,12 @@ class FieldReader:
         text = str(plain(node))
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > max_bytes:
-            self.refuse(field, node.mark, f"is {size} bytes long", f"use at most {max_bytes} bytes of UTF-8")
+            remedy = phrase("use at most %(most)s bytes of UTF-8", most=max_bytes)
+            self.refuse(field, node.mark, phrase("is %(size)s bytes long", size=size), remedy)
         bad = next((c for c in text if c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cs")), None)
         if bad is not None:
-            self.refuse(field, node.mark, f"has the character U+{ord(bad):04X}", "take that character out")
+            reason = phrase("has the character %(code)s", code=f"U+{ord(bad):04X}")
+            self.refuse(field, node.mark, reason, "take that character out")
         return text
 
     def name(self, node: Node | None, field: str) -> str | None:
@@ -121,23 +130,26 @@ class FieldReader:
         if node is None or is_nothing(node):
             return None
         if not isinstance(node, Items):
-            self.refuse(field, node.mark, f"is {_kind(node)}", "write a list of names")
+            self.refuse(field, node.mark, phrase("is %(given)s", given=_kind(node)), "write a list of names")
             return None
         if len(node.items) > most:
-            self.refuse(field, node.mark, f"has {len(node.items)} names", f"give at most {most}")
+            reason = phrase("has %(count)s names", count=len(node.items))
+            self.refuse(field, node.mark, reason, phrase("give at most %(most)s", most=most))
             return None
         found: list[str] = []
         for i, item in enumerate(node.items):
             name = self.name(item, f"{field}[{i}]")
             if name in found:
-                self.refuse(f"{field}[{i}]", item.mark, f"repeats {field}[{found.index(name)}]", "name it once")
+                reason = phrase("repeats %(other)s", other=f"{field}[{found.index(name)}]")
+                self.refuse(f"{field}[{i}]", item.mark, reason, "name it once")
             found.append(name or "")
         return found
 
     def constant(self, node: Node | None, field: str, wanted: str) -> None:
         """Refuse anything but this word; a field that is left out is told elsewhere."""
         if node is not None and plain(node) != wanted:
-            self.refuse(field, node.mark, f"is {_said(node)}", f"write '{field}: {wanted}'")
+            remedy = phrase("write '%(line)s'", line=f"{field}: {wanted}")
+            self.refuse(field, node.mark, phrase("is %(given)s", given=_said(node)), remedy)
 
     def choice(self, node: Node | None, field: str, choices: Sequence[str]) -> str | None:
         """One of these words; None where it is left out."""
@@ -145,7 +157,8 @@ class FieldReader:
             return None
         value = plain(node)
         if not isinstance(value, str) or value not in choices:
-            self.refuse(field, node.mark, f"is {_said(node)}", f"write {', '.join(choices[:-1])} or {choices[-1]}")
+            remedy = phrase("write %(words)s", words=either(choices))
+            self.refuse(field, node.mark, phrase("is %(given)s", given=_said(node)), remedy)
             return None
         return value
 
@@ -156,8 +169,9 @@ class FieldReader:
         value = plain(node)
         kinds = int if whole else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= LARGEST_NUMBER:
-            remedy = f"write a {'whole ' if whole else ''}number from 0 to {LARGEST_NUMBER}, without quotes"
-            self.refuse(field, node.mark, f"is {_kind(node)}", remedy)
+            said = phrase("a whole number") if whole else phrase("a number")
+            remedy = phrase("write %(kind)s from 0 to %(most)s, without quotes", kind=said, most=LARGEST_NUMBER)
+            self.refuse(field, node.mark, phrase("is %(given)s", given=_kind(node)), remedy)
             return None
         return value
 
@@ -178,9 +192,10 @@ class FieldReader:
         if isinstance(node.value, str):
             return self.text(node, field, len(node.value) * 4)
         if isinstance(node.value, float) and not math.isfinite(node.value):
-            self.refuse(field, node.mark, f"is {node.kind}, which JSON does not have", "write a finite number")
+            reason = phrase("is %(given)s, which JSON does not have", given=node.kind)
+            self.refuse(field, node.mark, reason, "write a finite number")
         elif isinstance(node.value, int) and abs(node.value) > LARGEST_NUMBER:
-            remedy = f"write a whole number of at most {LARGEST_NUMBER}, or put it in quotes"
+            remedy = phrase("write a whole number of at most %(most)s, or put it in quotes", most=LARGEST_NUMBER)
             self.refuse(field, node.mark, "is too large for readers of JSON to keep exactly", remedy)
         return node.value
 
@@ -188,9 +203,10 @@ class FieldReader:
         if isinstance(node, Scalar) and node.kind == TEXT:
             return True
         if isinstance(node, Scalar) and node.written:
-            self.refuse(field, node.mark, f"is {node.kind}", f'put it in quotes: "{node.written}"')
+            remedy = phrase('put it in quotes: "%(written)s"', written=node.written)
+            self.refuse(field, node.mark, phrase("is %(given)s", given=node.kind), remedy)
         elif isinstance(node, Scalar):
             self.refuse(field, node.mark, "is empty", "write a text")
         else:
-            self.refuse(field, node.mark, f"is {_kind(node)}", "write a text")
+            self.refuse(field, node.mark, phrase("is %(given)s", given=_kind(node)), "write a text")
         return False

@@ -11,10 +11,10 @@ import rfc8785
 
 from graphsvc.declarations import manifest_shape as shape
 from graphsvc.declarations.faults import Faults
-from graphsvc.declarations.fields import FieldReader, is_nothing
+from graphsvc.declarations.fields import FieldReader, either, is_nothing
 from graphsvc.declarations.record import UNNUMBERED
 from graphsvc.declarations.yaml_tree import Fields, Items, Node, documents, plain
-from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.domain.errors import InvalidInput, Violation, phrase
 from graphsvc.domain.model import AgentVersion, Declaration, declare
 from graphsvc.domain.names import AgentRef, Scope, scope_of
 
@@ -98,7 +98,7 @@ def _driver(node: Node | None, read: FieldReader) -> dict[str, Any] | None:
         return None
     kind = read.choice(node.get("kind"), "spec.driver.kind", shape.DRIVERS)
     if kind is None:
-        read.refuse("spec.driver.kind", node.mark, "is missing", f"write {' or '.join(shape.DRIVERS)}")
+        read.refuse("spec.driver.kind", node.mark, "is missing", phrase("write %(words)s", words=either(shape.DRIVERS)))
     return {**read.options(node, "spec.driver"), "kind": kind}
 
 
@@ -146,12 +146,14 @@ def _manifests(text: str, source: str, faults: Faults) -> Iterator[Manifest]:
     for root in documents(text, source, faults):
         count += 1
         if count > MAX_MANIFESTS:
-            place, remedy = f"{source}:{root.mark[0]}:{root.mark[1]}", f"write at most {MAX_MANIFESTS} manifests in one file"
-            faults.refuse("document", place, f"is number {count} of the file", remedy)
+            remedy = phrase("write at most %(most)s manifests in one file", most=MAX_MANIFESTS)
+            place, reason = f"{source}:{root.mark[0]}:{root.mark[1]}", phrase("is number %(count)s of the file", count=count)
+            faults.refuse("document", place, reason, remedy)
             return
         yield _manifest(root, source, faults)
     if not count and not faults:
-        faults.refuse("document", f"{source}:1:1", "has no manifest", f"begin with 'apiVersion: {shape.API_VERSION}'")
+        remedy = phrase("begin with '%(line)s'", line=f"apiVersion: {shape.API_VERSION}")
+        faults.refuse("document", f"{source}:1:1", "has no manifest", remedy)
 
 
 def _line_and_column(violation: Violation) -> tuple[int, ...]:
@@ -161,7 +163,8 @@ def _line_and_column(violation: Violation) -> tuple[int, ...]:
 def _too_long(size: int, source: str) -> Violation | None:
     if size <= MAX_FILE_BYTES:
         return None
-    reason, remedy = f"is longer than {MAX_FILE_BYTES} bytes", "split it, or use JSON lines or Parquet for many agents"
+    reason = phrase("is longer than %(most)s bytes", most=MAX_FILE_BYTES)
+    remedy = "split it, or use JSON lines or Parquet for many agents"
     return Violation(field="document", place=f"{source}:1:1", reason=reason, remedy=remedy)
 
 

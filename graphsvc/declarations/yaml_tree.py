@@ -27,6 +27,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from graphsvc.declarations.faults import Faults
+from graphsvc.domain.errors import Phrase, phrase
 
 MAX_DEPTH = 32
 """Deepest nesting of lists and mappings."""
@@ -46,7 +47,7 @@ class Scalar:
     """One value. kind: what it is in words, for messages; a text that YAML 1.1 reads as something else says so there."""
 
     value: str | int | float | bool | None
-    kind: str
+    kind: Phrase
     written: str
     mark: tuple[int, int]
 
@@ -73,7 +74,7 @@ class Fields:
 
 
 Node = Scalar | Items | Fields
-TEXT = "a text"
+TEXT = phrase("a text")
 
 
 def plain(node: Node | None) -> Any:
@@ -92,13 +93,13 @@ _FRACTION = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+
 _SURPRISES = tuple(
     (kind, re.compile(pattern).fullmatch)
     for kind, pattern in (
-        ("a number with too many digits", rf"[-+]?[0-9][0-9.]{{{MAX_DIGITS - 1},}}"),
-        ("a word that many readers of YAML take for a truth value", r"(?i:yes|no|on|off)"),
+        (phrase("a number with too many digits"), rf"[-+]?[0-9][0-9.]{{{MAX_DIGITS - 1},}}"),
+        (phrase("a word that many readers of YAML take for a truth value"), r"(?i:yes|no|on|off)"),
         (
-            "a text that many readers of YAML take for a number",
+            phrase("a text that many readers of YAML take for a number"),
             r"[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+|[-+]?[0-9]+(_[0-9]+)+|0b[01]+",
         ),
-        ("a text that many readers of YAML take for a date", r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?"),
+        (phrase("a text that many readers of YAML take for a date"), r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?"),
     )
 )
 """Unquoted texts that YAML 1.1, which many readers still follow, takes for something else: refused where a text is wanted."""
@@ -119,21 +120,21 @@ def _scalar(event: ScalarEvent, mark: tuple[int, int]) -> Scalar:
             written = written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return Scalar(written, TEXT, written, mark)
     if written in _NULL:
-        return Scalar(None, "nothing", written, mark)
+        return Scalar(None, phrase("nothing"), written, mark)
     if written in _TRUE:
-        return Scalar(_TRUE[written], f"the truth value {written}", written, mark)
+        return Scalar(_TRUE[written], phrase("the truth value %(written)s", written=written), written, mark)
     if len(written) <= MAX_DIGITS and (_WHOLE.fullmatch(written) or _FRACTION.fullmatch(written)):
-        return Scalar(_number(written), f"the number {written}", written, mark)
+        return Scalar(_number(written), phrase("the number %(written)s", written=written), written, mark)
     return Scalar(written, next((kind for kind, found in _SURPRISES if found(written)), TEXT), written, mark)
 
 
 _REMEDIES = (
-    ("cannot start any token", "indent with spaces, and put a text that begins with a special character in quotes"),
-    ("mapping values are not allowed", "put a text that has ': ' in quotes, or mend the indentation"),
-    ("expected <block end>", "line the entries up under one another"),
-    ("could not find expected ':'", "write 'field: value'"),
-    ("end of stream", "close every quote and bracket"),
-    ("unexpected end", "close every quote and bracket"),
+    ("cannot start any token", phrase("indent with spaces, and put a text that begins with a special character in quotes")),
+    ("mapping values are not allowed", phrase("put a text that has ': ' in quotes, or mend the indentation")),
+    ("expected <block end>", phrase("line the entries up under one another")),
+    ("could not find expected ':'", phrase("write 'field: value'")),
+    ("end of stream", phrase("close every quote and bracket")),
+    ("unexpected end", phrase("close every quote and bracket")),
 )
 
 
@@ -172,13 +173,14 @@ class _Composer:
             return self._alias(event, path, mark)
         assert isinstance(event, (ScalarEvent, CollectionStartEvent))
         if depth > MAX_DEPTH:
-            self._refuse(path, mark, f"is nested deeper than {MAX_DEPTH} levels", "write it flatter")
+            self._refuse(path, mark, phrase("is nested deeper than %(most)s levels", most=MAX_DEPTH), "write it flatter")
             raise _Stop
         if self._nodes >= MAX_VALUES:
-            self._refuse(path, mark, f"is value {MAX_VALUES + 1} of the text", f"write at most {MAX_VALUES} values")
+            remedy = phrase("write at most %(most)s values", most=MAX_VALUES)
+            self._refuse(path, mark, phrase("is value %(count)s of the text", count=MAX_VALUES + 1), remedy)
             raise _Stop
         if event.ctag is not None:
-            self._refuse(path, mark, f"has the tag {event.ctag}", "leave tags out; put a text in quotes")
+            self._refuse(path, mark, phrase("has the tag %(tag)s", tag=event.ctag), "leave tags out; put a text in quotes")
         before = self._nodes + self._aliased
         self._nodes += 1
         node: Node
@@ -208,7 +210,9 @@ class _Composer:
             if self._is_key(key, field) and isinstance(key, Scalar):
                 if name in entries:
                     first = entries[name][0].mark
-                    self._refuse(field, key.mark, f"is given twice, first in line {first[0]}", "keep one of them")
+                    self._refuse(
+                        field, key.mark, phrase("is given twice, first in line %(line)s", line=first[0]), "keep one of them"
+                    )
                 else:
                     entries[name] = key, value
         return entries
@@ -219,7 +223,8 @@ class _Composer:
         elif key.written == "<<" and key.kind == TEXT:
             self._refuse(field, key.mark, "is a merge key", "write the fields out")
         elif key.kind != TEXT:
-            self._refuse(field, key.mark, f"has a name that is {key.kind}", f"put the name in quotes: '{key.written}'")
+            remedy = phrase("put the name in quotes: '%(written)s'", written=key.written)
+            self._refuse(field, key.mark, phrase("has a name that is %(kind)s", kind=key.kind), remedy)
         else:
             return True
         return False
@@ -227,28 +232,31 @@ class _Composer:
     def _alias(self, event: AliasEvent, path: str, mark: tuple[int, int]) -> Node:
         found = self._anchors.get(event.anchor)
         if found is None:
-            self._refuse(path, mark, f"is an alias of {event.anchor!r}, which no earlier value is", "write the value out")
+            reason = phrase("is an alias of %(anchor)s, which no earlier value is", anchor=repr(event.anchor))
+            self._refuse(path, mark, reason, "write the value out")
             return Scalar(event.anchor, TEXT, event.anchor, mark)
         node, size = found
         self._aliased += size
         if self._aliased > MAX_ALIASED:
-            self._refuse(path, mark, f"is an alias; aliases here stand for more than {MAX_ALIASED} values", "write the values out")
+            reason = phrase("is an alias; aliases here stand for more than %(most)s values", most=MAX_ALIASED)
+            self._refuse(path, mark, reason, "write the values out")
             raise _Stop
         return node
 
     def syntax(self, error: YAMLError) -> None:
         """Tell broken syntax with its place."""
-        problem, (line, column) = "it cannot be read", self._reached
+        problem: str = phrase("it cannot be read")
+        line, column = self._reached
         if isinstance(error, ReaderError):
             before = self._text[: error.position]
             line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-            problem = f"the character U+{ord(self._text[error.position]):04X} is not allowed"
+            problem = phrase("the character %(code)s is not allowed", code=f"U+{ord(self._text[error.position]):04X}")
         elif isinstance(error, MarkedYAMLError):
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else self._reached
             problem = error.problem or error.context or problem
-        remedy = next((remedy for part, remedy in _REMEDIES if part in problem), "check indentation, colons and quotes")
-        self._refuse("document", (line, column), f"is not YAML: {problem}", remedy)
+        remedy = next((remedy for part, remedy in _REMEDIES if part in problem), phrase("check indentation, colons and quotes"))
+        self._refuse("document", (line, column), phrase("is not YAML: %(problem)s", problem=problem), remedy)
 
 
 def documents(text: str, source: str, faults: Faults) -> Iterator[Node]:

@@ -5,8 +5,26 @@ Messages are for callers: they never carry a name the caller may not read, a pat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+
+class Phrase(str):
+    """A text in English that remembers how it was made, so that whoever shows it can word it in another language.
+
+    template: with ``%(name)s`` where the values go. values: names and numbers as they are; other phrases to be worded themselves.
+    A text without values is its own template, and needs to be a phrase only where it is a value.
+    """
+
+    template: str
+    values: Mapping[str, object]
+
+
+def phrase(template: str, /, **values: object) -> Phrase:
+    """A phrase with these values."""
+    made = Phrase(template % values if values else template)
+    made.template, made.values = template, values
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +33,7 @@ class Violation:
 
     field: the faulty field as its author knows it, such as ``emits[2].event``.
     place: where it stands: ``file:line:column``, ``file:line`` or empty when the input has no places.
-    reason: what is wrong. remedy: what would be right.
+    reason: what is wrong. remedy: what would be right. Both are phrases where something stands in them.
     """
 
     field: str

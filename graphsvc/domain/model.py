@@ -8,7 +8,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.domain.errors import InvalidInput, Violation, phrase
 from graphsvc.domain.names import AgentRef, normalise
 
 MAX_EVENTS = 1_000
@@ -54,7 +54,8 @@ def _emit(entry: object, field: str, place: str) -> Emit:
     if isinstance(entry, str):
         return Emit(normalise(entry, field, place))
     if not isinstance(entry, Mapping):
-        raise _refuse(field, place, f"is of type {type(entry).__name__}", "write an event name or {event, context, artifacts}")
+        kind = phrase("is of type %(kind)s", kind=type(entry).__name__)
+        raise _refuse(field, place, kind, "write an event name or {event, context, artifacts}")
     unknown = sorted(map(str, set(entry) - {"event", "context", "artifacts"}))
     if unknown:
         raise _refuse(f"{field}.{unknown[0]}", place, "is not a field of an emitted event", "use event, context and artifacts")
@@ -67,7 +68,11 @@ def _emit(entry: object, field: str, place: str) -> Emit:
     if isinstance(artifacts, (str, bytes)) or not isinstance(artifacts, Sequence):
         raise _refuse(f"{field}.artifacts", place, "is not a list", "write a list of artifact names")
     if len(artifacts) > MAX_EVENTS:
-        raise _refuse(f"{field}.artifacts", place, f"has {len(artifacts)} names", f"name at most {MAX_EVENTS} artifacts")
+        reason, remedy = (
+            phrase("has %(count)s names", count=len(artifacts)),
+            phrase("name at most %(most)s artifacts", most=MAX_EVENTS),
+        )
+        raise _refuse(f"{field}.artifacts", place, reason, remedy)
     names = [normalise(name, f"{field}.artifacts[{i}]", place) for i, name in enumerate(artifacts)]
     repeated = list(_repeats(names, f"{field}.artifacts", place))
     if repeated:
@@ -84,7 +89,8 @@ def _repeats(names: Iterable[str | None], field: str, place: str) -> Iterator[Vi
     seen: dict[str, int] = {}
     for i, name in enumerate(names):
         if name is not None and seen.setdefault(name, i) != i:
-            yield Violation(field=f"{field}[{i}]", place=place, reason=f"repeats {field}[{seen[name]}]", remedy="name it once")
+            reason = phrase("repeats %(other)s", other=f"{field}[{seen[name]}]")
+            yield Violation(field=f"{field}[{i}]", place=place, reason=reason, remedy="name it once")
 
 
 _event = attrgetter("event")
@@ -123,7 +129,10 @@ def _judged(emits: object, listens: object, place: str) -> Declaration:
             faults.append(Violation(field=field, place=place, reason="is not a list", remedy="write a list of events"))
             return []
         if len(values) > MAX_EVENTS:
-            reason, remedy = f"has {len(values)} events", f"declare at most {MAX_EVENTS} events in one version"
+            reason, remedy = (
+                phrase("has %(count)s events", count=len(values)),
+                phrase("declare at most %(most)s events in one version", most=MAX_EVENTS),
+            )
             faults.append(Violation(field=field, place=place, reason=reason, remedy=remedy))
             return []
         found: list[_T | None] = []
@@ -140,8 +149,8 @@ def _judged(emits: object, listens: object, place: str) -> Declaration:
     faults.extend(_repeats((None if emit is None else emit.event for emit in out), "emits", place))
     faults.extend(_repeats(heard, "listens", place))
     if len(out) + len(heard) > MAX_EVENTS:
-        reason = f"and listens have {len(out) + len(heard)} events together"
-        remedy = f"declare at most {MAX_EVENTS} events in one version"
+        reason = phrase("and listens have %(count)s events together", count=len(out) + len(heard))
+        remedy = phrase("declare at most %(most)s events in one version", most=MAX_EVENTS)
         faults.append(Violation(field="emits", place=place, reason=reason, remedy=remedy))
     if faults:
         raise InvalidInput(faults)
@@ -151,7 +160,11 @@ def _judged(emits: object, listens: object, place: str) -> Declaration:
 def check_number(number: object, field: str = "version", place: str = "") -> int:
     """A version number from 1 to MAX_VERSION_NUMBER. Raises InvalidInput."""
     if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= MAX_VERSION_NUMBER:
-        raise _refuse(field, place, f"is {number!r}", f"use a whole number from 1 to {MAX_VERSION_NUMBER}")
+        reason, remedy = (
+            phrase("is %(given)s", given=repr(number)),
+            phrase("use a whole number from 1 to %(most)s", most=MAX_VERSION_NUMBER),
+        )
+        raise _refuse(field, place, reason, remedy)
     return number
 
 

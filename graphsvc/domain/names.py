@@ -6,7 +6,7 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphsvc.domain.errors import InvalidInput, Violation
+from graphsvc.domain.errors import InvalidInput, Violation, phrase
 
 MAX_NAME_BYTES = 256
 """Longest name in bytes of UTF-8, after normalisation."""
@@ -14,11 +14,11 @@ MAX_NAME_BYTES = 256
 INSTALLATION = "*"
 
 _REFUSED = {
-    "Cc": "a control character",
-    "Cs": "half of a surrogate pair",
-    "Cn": "an unassigned character",
-    "Zl": "a line separator",
-    "Zp": "a paragraph separator",
+    "Cc": phrase("a control character"),
+    "Cs": phrase("half of a surrogate pair"),
+    "Cn": phrase("an unassigned character"),
+    "Zl": phrase("a line separator"),
+    "Zp": phrase("a paragraph separator"),
 }
 _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -26,17 +26,19 @@ _BIDIRECTIONAL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 def name_fault(text: str) -> tuple[str, str] | None:
     """Why a text cannot be a name, as (reason, remedy), or None. The text is taken as already normalised."""
     if not text:
-        return "is empty", "give it a name"
+        return phrase("is empty"), phrase("give it a name")
     if text != text.strip():
-        return "begins or ends with white space", "remove the white space"
+        return phrase("begins or ends with white space"), phrase("remove the white space")
     for position, character in enumerate(text, start=1):
         category = unicodedata.category(character)
-        kind = "a bidirectional control" if character in _BIDIRECTIONAL else _REFUSED.get(category)
+        kind = phrase("a bidirectional control") if character in _BIDIRECTIONAL else _REFUSED.get(category)
         if kind:
-            return f"has {kind} (U+{ord(character):04X}) at character {position}", "remove that character"
+            code = f"U+{ord(character):04X}"
+            reason = phrase("has %(kind)s (%(code)s) at character %(position)s", kind=kind, code=code, position=position)
+            return reason, phrase("remove that character")
     size = len(text.encode())
     if size > MAX_NAME_BYTES:
-        return f"is {size} bytes long", f"use at most {MAX_NAME_BYTES} bytes of UTF-8"
+        return phrase("is %(size)s bytes long", size=size), phrase("use at most %(most)s bytes of UTF-8", most=MAX_NAME_BYTES)
     return None
 
 
@@ -46,8 +48,8 @@ def normalise(text: object, field: str, place: str = "") -> str:
     Raises InvalidInput when it is not a text, is empty or too long, or has characters that names may not have.
     """
     if not isinstance(text, str):
-        kind = type(text).__name__
-        raise InvalidInput([Violation(field=field, place=place, reason=f"is of type {kind}", remedy="write a text")])
+        reason = phrase("is of type %(kind)s", kind=type(text).__name__)
+        raise InvalidInput([Violation(field=field, place=place, reason=reason, remedy="write a text")])
     if text.isascii() and text.isprintable() and 0 < len(text) <= MAX_NAME_BYTES and text[0] != " " and text[-1] != " ":
         return text
     normal = unicodedata.normalize("NFC", text)
@@ -61,9 +63,8 @@ def _scope_part(text: object, field: str, place: str) -> str:
     part = normalise(text, field, place)
     for mark in "/:":
         if mark in part:
-            raise InvalidInput(
-                [Violation(field=field, place=place, reason=f"has a {mark!r}", remedy="use a name without '/' and ':'")]
-            )
+            has, remedy = phrase("has a '%(mark)s'", mark=mark), "use a name without '/' and ':'"
+            raise InvalidInput([Violation(field=field, place=place, reason=has, remedy=remedy)])
     if part == INSTALLATION:
         reason = "is '*', which stands for the whole installation"
         raise InvalidInput([Violation(field=field, place=place, reason=reason, remedy="leave it out, or name one")])

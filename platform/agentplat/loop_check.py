@@ -16,7 +16,7 @@ from typing import Any
 from agentplat.domain.access import Access
 from agentplat.domain.actions import actions_of, driver_of, model_of
 from agentplat.domain.diff import Path
-from agentplat.domain.errors import GraphRefused, GraphUnavailable, InvalidInput, Violation
+from agentplat.domain.errors import GraphRefused, GraphUnavailable, InvalidInput, Violation, phrase
 from agentplat.domain.languages import Language
 from agentplat.domain.registry import Content, Emission
 from agentplat.domain.runs import DriverKind
@@ -28,13 +28,22 @@ manifest_schema = graph.manifest_schema
 """The JSON Schema of a manifest."""
 
 
+def _ours(text: str) -> str:
+    """A text of the graph service, as our own phrase where it is a phrase there."""
+    if not isinstance(text, graph.Phrase):
+        return text
+    return phrase(text.template, **{name: _ours(value) if isinstance(value, str) else value for name, value in text.values.items()})
+
+
 @contextmanager
 def _as_ours() -> Iterator[None]:
     """Turn the graph service's refusals of an input into the platform's."""
     try:
         yield
     except graph.InvalidInput as error:
-        violations = [Violation(field=v.field, place=v.place, reason=v.reason, remedy=v.remedy) for v in error.violations]
+        violations = [
+            Violation(field=v.field, place=v.place, reason=_ours(v.reason), remedy=_ours(v.remedy)) for v in error.violations
+        ]
         raise InvalidInput(violations) from None
 
 
@@ -67,7 +76,7 @@ def read_manifests(text: str, source: str) -> list[Content]:
     for manifest, content in zip(manifests, contents, strict=True):
         first = lines.setdefault(content.agent, manifest.line)
         if first != manifest.line:
-            reason = f"{content.agent} has a manifest at line {first} already"
+            reason = phrase("%(agent)s has a manifest at line %(line)s already", agent=content.agent, line=first)
             place = f"{source}:{manifest.line}"
             faults.append(Violation(field="metadata", place=place, reason=reason, remedy="write one manifest for each agent"))
         faults.extend(_faults_of_driver(content, f"{source}:{manifest.line}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 
 import httpx
 from agentplat.domain.access import Access
@@ -18,6 +19,11 @@ def seal_on(page: str) -> str:
     found = re.search(r'name="seal" value="([^"]+)"', page)
     assert found is not None
     return found.group(1)
+
+
+def words_on(page: str) -> str:
+    """What a page says, without its markup: names in a sentence are set off by it."""
+    return unescape(re.sub(r"<[^>]*>", "", page))
 
 
 @contextmanager

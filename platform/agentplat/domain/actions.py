@@ -14,12 +14,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agentplat.domain.artifacts import Answer
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import InvalidInput, Phrase, Violation, phrase
 from agentplat.domain.runs import DriverKind
 
 MOST_ACTIONS = 1_000
@@ -52,13 +52,18 @@ class Fail:
 Action = Call | Finish | Fail
 
 _KINDS = {"call": {"call", "arguments"}, "finish": {"finish"}, "fail": {"fail"}}
-_ALL = "call (with arguments), finish or fail"
 
 
 class _Wrong(Exception):
     def __init__(self, field: str, reason: str, remedy: str) -> None:
         super().__init__(reason)
         self.violation = Violation(field=field, reason=reason, remedy=remedy)
+
+
+def _every(words: Sequence[str]) -> Phrase:
+    if len(words) < 2:
+        return phrase("%(word)s", word=words[0])
+    return phrase("%(some)s and %(last)s", some=" and ".join(words[:-1]), last=words[-1])
 
 
 def _text(value: Any, field: str) -> str:
@@ -72,7 +77,8 @@ def _mapping(value: Any, field: str, known: set[str] | None = None) -> Mapping[s
         raise _Wrong(field, "is no mapping", "write a mapping")
     for name in value:
         if known is not None and name not in known:
-            raise _Wrong(f"{field}.{name}", "is not known here", f"use {' and '.join(sorted(known))}")
+            remedy = phrase("use %(words)s", words=_every(sorted(known)))
+            raise _Wrong(f"{field}.{name}", "is not known here", remedy)
     return value
 
 
@@ -89,7 +95,7 @@ def _action(value: Any, field: str) -> Action:
     given = _mapping(value, field)
     kind = next((kind for kind in _KINDS if kind in given), None)
     if kind is None:
-        raise _Wrong(field, "names no action", f"use {_ALL}")
+        raise _Wrong(field, "names no action", "use call (with arguments), finish or fail")
     _mapping(given, field, _KINDS[kind])
     if kind == "call":
         arguments = _mapping(given.get("arguments") or {}, f"{field}.arguments")
@@ -115,7 +121,8 @@ def model_of(manifest: Mapping[str, Any]) -> str:
         name = _text(_mapping(options, FIELD, {"model"}).get("model"), f"{FIELD}.model")
         provider, colon, model = name.partition(":")
         if not (provider and colon and model) or not name.isprintable() or len(name) > MOST_MODEL_CHARACTERS:
-            raise _Wrong(f"{FIELD}.model", f"is {name[:MOST_MODEL_CHARACTERS]!r}", "write PROVIDER:NAME, such as openai:gpt-5")
+            given = phrase("is %(given)s", given=repr(name[:MOST_MODEL_CHARACTERS]))
+            raise _Wrong(f"{FIELD}.model", given, "write PROVIDER:NAME, such as openai:gpt-5")
     except _Wrong as wrong:
         raise InvalidInput([wrong.violation]) from None
     return name
@@ -132,7 +139,8 @@ def actions_of(manifest: Mapping[str, Any]) -> tuple[Action, ...]:
     try:
         listed = _mapping(options, FIELD, {"actions"}).get("actions") or []
         if not isinstance(listed, list) or len(listed) > MOST_ACTIONS:
-            raise _Wrong(f"{FIELD}.actions", "is no list, or too long a one", f"write a list of at most {MOST_ACTIONS} actions")
+            remedy = phrase("write a list of at most %(most)s actions", most=MOST_ACTIONS)
+            raise _Wrong(f"{FIELD}.actions", "is no list, or too long a one", remedy)
     except _Wrong as wrong:
         raise InvalidInput([wrong.violation]) from None
     for i, value in enumerate(listed):

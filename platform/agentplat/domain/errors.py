@@ -5,8 +5,26 @@ Messages are for callers: they never carry a name the caller may not read, a pat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+
+class Phrase(str):
+    """A text in English that remembers how it was made, so that whoever shows it can word it in another language.
+
+    template: with ``%(name)s`` where the values go. values: names and numbers as they are; other phrases to be worded themselves.
+    A text without values is its own template, and needs to be a phrase only where it is a value.
+    """
+
+    template: str
+    values: Mapping[str, object]
+
+
+def phrase(template: str, /, **values: object) -> Phrase:
+    """A phrase with these values."""
+    made = Phrase(template % values if values else template)
+    made.template, made.values = template, values
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +32,7 @@ class Violation:
     """One fault in an input.
 
     field: the faulty field as its author knows it. place: ``file:line:column``, or empty when the input has no places.
-    reason: what is wrong. remedy: what would be right.
+    reason: what is wrong. remedy: what would be right. Both are phrases where something stands in them.
     """
 
     field: str
@@ -28,7 +46,7 @@ class Violation:
 
 
 class PlatformError(Exception):
-    """Base of everything that the platform refuses on purpose."""
+    """Base of everything that the platform refuses on purpose. Its one argument is the message, a phrase where names are in it."""
 
 
 class InvalidInput(PlatformError):
@@ -51,7 +69,9 @@ class AccessDenied(PlatformError):
 
     def __init__(self, role: str, scope: str) -> None:
         self.role, self.scope = role, scope
-        super().__init__(f"this needs the role {role} on the scope {scope}; ask an admin of that scope for it")
+        super().__init__(
+            phrase("this needs the role %(role)s on the scope %(scope)s; ask an admin of that scope for it", role=role, scope=scope)
+        )
 
 
 class NotFound(PlatformError):
@@ -66,10 +86,11 @@ class UnexpectedNumber(PlatformError):
 
     def __init__(self, agent: str, expected: int, actual: int) -> None:
         self.agent, self.expected, self.actual = agent, expected, actual
-        super().__init__(
-            f"the next version of {agent} has number {actual}, not {expected};"
+        said = (
+            "the next version of %(agent)s has number %(actual)s, not %(expected)s;"
             " somebody published meanwhile: look at the current version, then publish again"
         )
+        super().__init__(phrase(said, agent=agent, actual=actual, expected=expected))
 
 
 class Conflict(PlatformError):
@@ -85,7 +106,8 @@ class LeaseLost(PlatformError):
 
     def __init__(self, run_id: int) -> None:
         self.run_id = run_id
-        super().__init__(f"run {run_id} is held by another worker or has moved on; take it again before writing to it")
+        said = "run %(run)s is held by another worker or has moved on; take it again before writing to it"
+        super().__init__(phrase(said, run=run_id))
 
 
 class RunCancelled(PlatformError):
@@ -93,7 +115,7 @@ class RunCancelled(PlatformError):
 
     def __init__(self, run_id: int) -> None:
         self.run_id = run_id
-        super().__init__(f"run {run_id} is cancelled; nothing more is done in it")
+        super().__init__(phrase("run %(run)s is cancelled; nothing more is done in it", run=run_id))
 
 
 class TrailDamaged(PlatformError):
@@ -101,7 +123,8 @@ class TrailDamaged(PlatformError):
 
     def __init__(self, run_id: int, number: int) -> None:
         self.run_id, self.number = run_id, number
-        super().__init__(f"step {number} of the trail of run {run_id} was changed after it was written; verify the trail")
+        said = "step %(number)s of the trail of run %(run)s was changed after it was written; verify the trail"
+        super().__init__(phrase(said, number=number, run=run_id))
 
 
 class ContentUnavailable(PlatformError):
@@ -117,7 +140,8 @@ class ContentDamaged(PlatformError):
 
     def __init__(self, digest: str) -> None:
         self.digest = digest
-        super().__init__(f"the content with the digest {digest} is lost or damaged and is not served; tell the operator")
+        said = "the content with the digest %(digest)s is lost or damaged and is not served; tell the operator"
+        super().__init__(phrase(said, digest=digest))
 
 
 class RunWaits(PlatformError):
@@ -125,7 +149,7 @@ class RunWaits(PlatformError):
 
     def __init__(self, run_id: int, what: str) -> None:
         self.run_id, self.what = run_id, what
-        super().__init__(f"run {run_id} waits for {what}")
+        super().__init__(phrase("run %(run)s waits for %(what)s", run=run_id, what=what))
 
 
 class RunEnded(PlatformError):
@@ -133,7 +157,7 @@ class RunEnded(PlatformError):
 
     def __init__(self, run_id: int, state: str) -> None:
         self.run_id, self.state = run_id, state
-        super().__init__(f"run {run_id} is {state} by this; nothing more is done in it")
+        super().__init__(phrase("run %(run)s is %(state)s by this; nothing more is done in it", run=run_id, state=state))
 
 
 class ContractUnmet(PlatformError):
@@ -153,7 +177,7 @@ class TooLarge(PlatformError):
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
-        super().__init__(f"the request is larger than {most_bytes} bytes; send less, or in several requests")
+        super().__init__(phrase("the request is larger than %(most)s bytes; send less, or in several requests", most=most_bytes))
 
 
 class Overloaded(PlatformError):
@@ -161,7 +185,7 @@ class Overloaded(PlatformError):
 
     def __init__(self, retry_after_s: int) -> None:
         self.retry_after_s = retry_after_s
-        super().__init__(f"too many requests; try again in {retry_after_s} s")
+        super().__init__(phrase("too many requests; try again in %(seconds)s s", seconds=retry_after_s))
 
 
 class StoreUnavailable(PlatformError):
@@ -194,7 +218,7 @@ class GraphRefused(PlatformError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"the graph service refused: {reason}")
+        super().__init__(phrase("the graph service refused: %(reason)s", reason=reason))
 
 
 class ChildFailed(PlatformError):

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import InvalidInput, Violation, phrase
 from agentplat.domain.tickets import Party
 
 FIELD = "body"
@@ -116,7 +116,8 @@ class _Reader:
         after = self.text[self.at + 1 + len(digits) : self.at + 2 + len(digits)]
         if digits and not (after and _in_word(after)):
             if len(digits) > _LAST_DIGITS:
-                raise _wrong(f"#{digits[:_LAST_DIGITS]}… is no ticket of this workspace", "refer to a ticket that is there")
+                reason = phrase("%(ticket)s is no ticket of this workspace", ticket=f"#{digits[:_LAST_DIGITS]}…")
+                raise _wrong(reason, "refer to a ticket that is there")
             self.tickets.append(int(digits))
         self.says_more = self.says_more or bool(digits)
         self.at += 1 + len(digits)
@@ -138,8 +139,9 @@ def parse(text: str) -> Parsed:
     reader.read()
     mentions, tickets = tuple(dict.fromkeys(reader.mentions)), tuple(dict.fromkeys(reader.tickets))
     if len(mentions) > MOST_MENTIONS or len(tickets) > MOST_REFERENCES:
-        reason = f"has {len(mentions)} mentions and {len(tickets)} references"
-        raise _wrong(reason, f"use at most {MOST_MENTIONS} mentions and {MOST_REFERENCES} references")
+        reason = phrase("has %(mentions)s mentions and %(tickets)s references", mentions=len(mentions), tickets=len(tickets))
+        remedy = "use at most %(mentions)s mentions and %(tickets)s references"
+        raise _wrong(reason, phrase(remedy, mentions=MOST_MENTIONS, tickets=MOST_REFERENCES))
     return Parsed(mentions=mentions, tickets=tickets, alone=not reader.says_more)
 
 
@@ -173,11 +175,14 @@ def resolve(written: str, among: Iterable[Party], where: str) -> Party:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise _wrong(f"@{written} means nobody in {where}", "mention somebody who is there, or write the name between backticks")
+        reason = phrase("%(mention)s means nobody in %(where)s", mention=f"@{written}", where=phrase(where))
+        raise _wrong(reason, "mention somebody who is there, or write the name between backticks")
     names = sorted(party.ref.text for party in found)
-    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    listed: str = ", ".join(names[:MOST_SHOWN])
+    if len(names) > MOST_SHOWN:
+        listed = phrase("%(names)s and %(count)s more", names=listed, count=len(names) - MOST_SHOWN)
     raise _wrong(
-        f"@{written} is ambiguous: it may mean {', '.join(names[:MOST_SHOWN])}{more}",
+        phrase("%(mention)s is ambiguous: it may mean %(names)s", mention=f"@{written}", names=listed),
         "write more of the name, or all of it with its scope: @acme/platform:developer",
     )
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentplat.domain.errors import NotFound, Overloaded, PlatformError, Unauthenticated
+from agentplat.domain.errors import NotFound, Overloaded, PlatformError, Unauthenticated, phrase
 from agentplat.studio import (
     agents,
     approvals,
@@ -32,6 +32,7 @@ from agentplat.studio import (
     workspaces,
 )
 from agentplat.studio.faults import FaultPage
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import static_files
 from agentplat.studio.visitors import NotOurForm, Platform, Reader, Visitor, go_to, sign_in_path, visitor
 
@@ -127,13 +128,13 @@ def _visitor(request: Request) -> Visitor:
     return visitor(request) if found is None else found
 
 
-def _refuse(request: Request, status: HTTPStatus, lines: tuple[str, ...], headers: dict[str, str] | None = None) -> Response:
+def _refuse(request: Request, status: HTTPStatus, lines: tuple[Told, ...], headers: dict[str, str] | None = None) -> Response:
     try:
         who = _visitor(request)
     except PlatformError:
         # Not even who asks can be told just now.
-        return PlainTextResponse("\n".join(lines), status_code=status, headers=headers)
-    answer = who.show(FaultPage(status=int(status), title=status.phrase, lines=lines), status=int(status))
+        return PlainTextResponse("\n".join(one.reason for one in lines), status_code=status, headers=headers)
+    answer = who.show(FaultPage(status=int(status), lines=lines), status=int(status))
     answer.headers.update(headers or {})
     return answer
 
@@ -145,20 +146,22 @@ def _install_refusals(app: FastAPI, statuses: Mapping[type[PlatformError], HTTPS
             return RedirectResponse(sign_in_path(request), status_code=303)
         status = HTTPStatus.FORBIDDEN if isinstance(error, NotOurForm) else statuses[type(error)]
         headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Overloaded) else {}
-        return _refuse(request, status, tuple(str(error).splitlines()), headers)
+        return _refuse(request, status, told(error), headers)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, _error: RequestValidationError) -> Response:
-        return _refuse(request, HTTPStatus.NOT_FOUND, (str(NotFound()),))
+        return _refuse(request, HTTPStatus.NOT_FOUND, told(NotFound()))
 
     @app.exception_handler(HTTPException)
     def unknown(request: Request, error: HTTPException) -> Response:
         status = HTTPStatus(error.status_code)
-        return _refuse(request, status, (status.description or status.phrase,))
+        if status is HTTPStatus.NOT_FOUND:
+            return _refuse(request, status, told(NotFound()))
+        return _refuse(request, status, (Told(reason="this can not be done here; go back, and use what the page offers"),))
 
     @app.exception_handler(Exception)
     def fault(request: Request, error: Exception) -> Response:
         incident = secrets.token_hex(8)
         log.error("fault", incident=incident, exc_info=error)
-        line = f"a fault of ours; the operator finds it in the log as incident {incident}"
-        return _refuse(request, HTTPStatus.INTERNAL_SERVER_ERROR, (line,))
+        reason = phrase("a fault of ours; the operator finds it in the log as incident %(incident)s", incident=incident)
+        return _refuse(request, HTTPStatus.INTERNAL_SERVER_ERROR, (Told(reason=reason),))

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from agentplat.domain.errors import Conflict, InvalidInput
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import Page
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
 from agentplat.usecases.decide_approval import ShownApproval
@@ -30,7 +31,7 @@ class ApprovalPage(Page):
     labels: tuple[str, ...]
     arguments: str
     waits: bool
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
 
 
 @router.get("/approvals/{approval}", response_model=None)
@@ -46,11 +47,11 @@ def answer(found: Actor, approval: Id) -> Response:
     try:
         run = found.cases.governing.approvals.decide(found.person, approval, found.form.get("digest", ""), granted, reason)
     except (Conflict, InvalidInput) as error:
-        return found.show(_page(found, approval, str(error)), "inbox", status=409 if isinstance(error, Conflict) else 422)
+        return found.show(_page(found, approval, told(error)), "inbox", status=409 if isinstance(error, Conflict) else 422)
     return go_to(f"/runs/{run.id}")
 
 
-def _page(found: Visitor, approval_id: int, refusal: str = "") -> ApprovalPage:
+def _page(found: Visitor, approval_id: int, refusal: tuple[Told, ...] = ()) -> ApprovalPage:
     shown = found.cases.governing.approvals.one(found.person, approval_id)
     order: dict[str, Any] = shown.order or {}
     return ApprovalPage(

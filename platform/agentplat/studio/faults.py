@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from agentplat.studio.refusals import Told
 from agentplat.studio.rendering import Page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultPage(Page):
-    """Why a page could not be shown. lines: the refusal's own words."""
+    """Why a page could not be shown. lines: what the refusal says."""
 
     template: ClassVar[str] = "fault.html"
     status: int
-    title: str
-    lines: tuple[str, ...]
+    lines: tuple[Told, ...]

@@ -1,4 +1,4 @@
-"""Drawing who starts whom in layers: agents and events as nodes, from left to right; what leads back is drawn below.
+"""Drawing who starts whom in layers: agents and events as nodes, from left to right, and lines on lanes of their own.
 
 An event is a node of its own, so that one with a hundred emitters and a hundred listeners is two hundred lines, not ten thousand.
 The method is the usual one of layered drawings: take out what closes cycles, give each node the longest way to it as its layer, and
@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import rustworkx as rx
 
-_WIDTH_AGENT, _WIDTH_EVENT, _ROW, _GAP, _MARGIN = 168, 156, 40, 36, 22
+from agentplat.studio.lanes import Columns, Lanes, lanes_of, neighbours, path_of, settle
+
+_WIDTH_AGENT, _WIDTH_EVENT, _ROW, _LANE, _MARGIN = 168, 156, 40, 14, 22
+_GAP, _LINE_GAP, _MOST_GAP = 36, 2, 120
 _SWEEPS = 6
 
 
@@ -72,22 +76,38 @@ def components(graph: rx.PyDiGraph[Node, None]) -> list[int]:
 
 def draw(nodes: Sequence[Node], edges: Sequence[tuple[int, int]]) -> Drawing:
     """Lay out a graph. nodes: in the order of their names; edges: by the numbers of their nodes."""
+    return _draw(tuple(nodes), tuple(sorted(set(edges))))
+
+
+@lru_cache(maxsize=8)
+def _draw(nodes: tuple[Node, ...], edges: tuple[tuple[int, int], ...]) -> Drawing:
+    # Kept, as a page that is looked at again mostly has the same graph, and a large picture takes longer than all else on it.
     graph: rx.PyDiGraph[Node, None] = rx.PyDiGraph(multigraph=False)
-    graph.add_nodes_from(list(nodes))
+    graph.add_nodes_from(nodes)
     graph.add_edges_from_no_data(list(edges))
     inside = components(graph)
-    backward = _backward(len(nodes), graph)
-    layer = _layers(graph, backward)
-    rows = _ordered(layer, edges)
-    placed = _place(nodes, layer, rows, inside)
-    lines = tuple(
-        Line(source=u, target=v, path=_path(placed[u], placed[v]), looping=inside[u] > 0 and inside[u] == inside[v])
-        for u, v in sorted(set(edges))
+    lanes = lanes_of(_layers(graph, _backward(len(nodes), graph)), edges)
+    near = neighbours(len(lanes.layer), lanes.segments)
+    rows = _ordered(lanes.layer, near)
+    columns = _columns(nodes, rows, lanes, near)
+    placed = tuple(
+        Placed(
+            node=node,
+            x=columns.left[lanes.layer[n]],
+            y=round(columns.y[n], 1),
+            width=columns.right[lanes.layer[n]] - columns.left[lanes.layer[n]],
+            component=inside[n],
+        )
+        for n, node in enumerate(nodes)
     )
-    width = max((one.x + one.width for one in placed), default=0) + _MARGIN
-    lowest = max((one.y for one in placed), default=0)
-    below = 40 if any(placed[u].x >= placed[v].x for u, v in edges) else 0
-    return Drawing(width=width, height=lowest + _ROW / 2 + _MARGIN + below, nodes=tuple(placed), lines=lines)
+    lines = tuple(
+        Line(source=u, target=v, path=path_of((u, v), lanes, columns), looping=inside[u] > 0 and inside[u] == inside[v])
+        for u, v in edges
+    )
+    lowest = columns.low if lanes.below else max((columns.y[n] for row in rows for n in row), default=0)
+    return Drawing(
+        width=max(columns.right, default=0) + _MARGIN, height=round(lowest + _ROW / 2 + _MARGIN), nodes=placed, lines=lines
+    )
 
 
 def _backward(count: int, graph: rx.PyDiGraph[Node, None]) -> set[tuple[int, int]]:
@@ -129,15 +149,11 @@ def _layers(graph: rx.PyDiGraph[Node, None], backward: set[tuple[int, int]]) -> 
     return layer
 
 
-def _ordered(layer: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The nodes of each layer from above to below."""
+def _ordered(layer: Sequence[int], near: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The nodes and lanes of each layer from above to below."""
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for node, at in enumerate(layer):
         rows[at].append(node)
-    near: list[list[int]] = [[] for _ in layer]
-    for u, v in edges:
-        near[u].append(v)
-        near[v].append(u)
     place = {node: row / max(1, len(nodes)) for nodes in rows for row, node in enumerate(nodes)}
     for sweep in range(_SWEEPS):
         for nodes in rows if sweep % 2 == 0 else reversed(rows):
@@ -147,26 +163,18 @@ def _ordered(layer: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[lis
     return rows
 
 
-def _place(nodes: Sequence[Node], layer: Sequence[int], rows: Sequence[Sequence[int]], inside: Sequence[int]) -> list[Placed]:
-    tallest = max((len(row) for row in rows), default=0)
-    widths = [max(_WIDTH_AGENT if nodes[n].agent else _WIDTH_EVENT for n in row) if row else 0 for row in rows]
-    left = [_MARGIN + sum(widths[:i]) + i * _GAP for i in range(len(rows))]
-    found: dict[int, Placed] = {}
-    for at, row in enumerate(rows):
-        # Spread over the whole height, so that what belongs together is near each other.
-        step = _ROW * max(1.0, tallest / max(1, len(row)))
-        for i, n in enumerate(row):
-            y = _MARGIN + step * (i + 0.5)
-            found[n] = Placed(node=nodes[n], x=left[at], y=y, width=widths[at], component=inside[n])
-    return [found[n] for n in range(len(layer))]
-
-
-def _path(start: Placed, end: Placed) -> str:
-    x, y, u, v = start.x + start.width, start.y, end.x, end.y
-    if u > x:
-        bend = (u - x) / 2
-        return f"M{x} {y} C{x + bend} {y} {u - bend} {v} {u - 3} {v}"
-    # Back: out on the right, below both, in on the left.
-    low = max(y, v) + _ROW * 0.75
-    turn = _GAP * 0.4
-    return f"M{x} {y} C{x + turn} {y} {x + turn} {low} {x} {low} L{u} {low} C{u - turn} {low} {u - turn} {v} {u - 3} {v}"
+def _columns(nodes: Sequence[Node], rows: Sequence[Sequence[int]], lanes: Lanes, near: Sequence[Sequence[int]]) -> Columns:
+    """Where the layers and everything in them stand. A gap that many lines bend in is wider."""
+    height = [float(_ROW if n < len(nodes) else _LANE) for n in range(len(lanes.layer))]
+    y = settle(rows, near, height, len(nodes))
+    top = min((y[n] - height[n] / 2 for row in rows for n in row), default=0)
+    y = [at - top + _MARGIN for at in y]
+    bending = [0] * len(rows)
+    for u, v in lanes.segments:
+        if lanes.layer[u] != lanes.layer[v]:
+            bending[min(lanes.layer[u], lanes.layer[v])] += abs(y[u] - y[v]) > _ROW
+    widths = [_WIDTH_AGENT if any(n < len(nodes) and nodes[n].agent for n in row) else _WIDTH_EVENT for row in rows]
+    gap = [min(_GAP + _LINE_GAP * count, _MOST_GAP) for count in bending]
+    left = [float(_MARGIN + sum(widths[:i]) + sum(gap[:i])) for i in range(len(rows))]
+    low = max((y[n] + height[n] / 2 for row in rows for n in row), default=0) + _LANE
+    return Columns(left=left, right=[x + width for x, width in zip(left, widths, strict=True)], y=y, low=low)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse, Response
 
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import InvalidInput, Violation, phrase
 from agentplat.domain.insights import LoggedRun, RunFilter, Totals
 from agentplat.domain.runs import RunState
 from agentplat.domain.scopes import Ref
@@ -134,13 +134,13 @@ def insights_page(
 
 def _span(period: str) -> int:
     if period not in PERIODS:
-        remedy = f"choose one of {', '.join(PERIODS)}"
-        raise InvalidInput([Violation(field="period", reason=f"is {period!r}", remedy=remedy)])
+        remedy = phrase("choose one of %(words)s", words=", ".join(PERIODS))
+        raise InvalidInput([Violation(field="period", reason=phrase("is %(given)s", given=repr(period)), remedy=remedy)])
     return PERIODS[period]
 
 
 def _states(state: str) -> tuple[RunState, ...]:
     if state and state not in set(RunState):
-        remedy = f"choose one of {', '.join(RunState)}"
-        raise InvalidInput([Violation(field="state", reason=f"is {state!r}", remedy=remedy)])
+        remedy = phrase("choose one of %(words)s", words=", ".join(RunState))
+        raise InvalidInput([Violation(field="state", reason=phrase("is %(given)s", given=repr(state)), remedy=remedy)])
     return (RunState(state),) if state else ()

@@ -15,6 +15,7 @@ from agentplat.domain.errors import Conflict, InvalidInput
 from agentplat.domain.pipelines import PipelineState, ProposalState
 from agentplat.domain.spaces import Space
 from agentplat.studio.places import Id, Place
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import Page
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
 from agentplat.studio.workspaces import place_of
@@ -65,7 +66,7 @@ class ProposalPage(Page):
     budget: Mapping[Unit, int]
     whole: str
     decides: bool
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
     reason: str = ""
 
 
@@ -78,7 +79,7 @@ class PipelinePage(Page):
     space: Space
     shown: ShownPipeline
     cancels: bool
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
 
 
 @router.get("/workspaces/{workspace_id}/proposals/{proposal_id}", response_model=None)
@@ -99,7 +100,7 @@ def decide(found: Actor, workspace_id: Id, proposal_id: Id) -> Response:
             return go_to(f"/workspaces/{workspace_id}/pipelines/{act.approve(found.person, proposal_id, seen).pipeline.id}")
         act.decline(found.person, proposal_id, seen, reason)
     except (Conflict, InvalidInput) as error:
-        page = _proposal(found, workspace_id, proposal_id, None, str(error), reason)
+        page = _proposal(found, workspace_id, proposal_id, None, told(error), reason)
         return found.show(page, "workspaces", status=409 if isinstance(error, Conflict) else 422)
     return go_to(f"/workspaces/{workspace_id}/proposals/{proposal_id}")
 
@@ -117,7 +118,7 @@ def cancel(found: Actor, workspace_id: Id, pipeline_id: Id) -> Response:
     try:
         found.cases.orchestrating.cancel(found.person, pipeline_id, found.form.get("reason", "").strip())
     except (Conflict, InvalidInput) as error:
-        page = _pipeline(found, workspace_id, pipeline_id, str(error))
+        page = _pipeline(found, workspace_id, pipeline_id, told(error))
         return found.show(page, "workspaces", status=409 if isinstance(error, Conflict) else 422)
     return go_to(f"/workspaces/{workspace_id}/pipelines/{pipeline_id}")
 
@@ -128,7 +129,7 @@ def _space(found: Visitor, workspace_id: int, space_id: int) -> Space:
 
 
 def _proposal(
-    found: Visitor, workspace_id: int, proposal_id: int, number: int | None, refusal: str = "", reason: str = ""
+    found: Visitor, workspace_id: int, proposal_id: int, number: int | None, refusal: tuple[Told, ...] = (), reason: str = ""
 ) -> ProposalPage:
     shown = found.cases.orchestrating.read.proposal(found.person, proposal_id, number)
     place, body = place_of(found, workspace_id), shown.body
@@ -172,7 +173,7 @@ def _step(given: Mapping[str, Any]) -> PlannedStep:
     )
 
 
-def _pipeline(found: Visitor, workspace_id: int, pipeline_id: int, refusal: str = "") -> PipelinePage:
+def _pipeline(found: Visitor, workspace_id: int, pipeline_id: int, refusal: tuple[Told, ...] = ()) -> PipelinePage:
     shown = found.cases.orchestrating.read.pipeline(found.person, pipeline_id)
     place = place_of(found, workspace_id)
     return PipelinePage(

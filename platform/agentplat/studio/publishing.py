@@ -13,6 +13,7 @@ from agentplat.domain.diff import Change, Diff
 from agentplat.domain.errors import AccessDenied, InvalidInput, PlatformError, UnexpectedNumber, Violation
 from agentplat.domain.scopes import Ref
 from agentplat.studio.manifests import SOURCE, ManifestFault, as_yaml, faults_of, new_manifest
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import Page, agent_path
 from agentplat.studio.reports import ReportView, preview_view, report_view
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
@@ -49,7 +50,7 @@ class EditorPage(Page):
     manifest: str
     base: str
     faults: tuple[ManifestFault, ...] = ()
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
     previews: tuple[PreviewView, ...] = ()
     previewed: bool = False
 
@@ -104,9 +105,9 @@ def send(found: Actor) -> Response:
 def _again(
     found: Visitor, text: str, base: str, faults: tuple[ManifestFault, ...] = (), refusal: PlatformError | None = None
 ) -> Response:
-    told = "" if refusal is None else str(refusal)
+    said = () if refusal is None else told(refusal)
     status = 403 if isinstance(refusal, AccessDenied) else 409 if refusal else 422
-    return found.show(EditorPage(manifest=text, base=base, faults=faults, refusal=told), "agents", status=status)
+    return found.show(EditorPage(manifest=text, base=base, faults=faults, refusal=said), "agents", status=status)
 
 
 def _expected(text: str, base: str) -> int | None:

@@ -20,6 +20,7 @@ from agentplat.domain.languages import Language
 from agentplat.domain.run_texts import RUN_SENTENCES
 from agentplat.domain.scopes import Ref
 from agentplat.domain.times import iso
+from agentplat.studio.rings import halves
 from agentplat.studio.words import NAMES, Words, isolated, spoken, visible, words_of
 from agentplat.usecases.names import hidden_agent
 
@@ -122,6 +123,7 @@ def _environment(language: Language) -> Environment:
     made.install_gettext_translations(words.translations, newstyle=True)  # type: ignore[attr-defined] # the extension adds it
     made.filters.update(
         visible=visible,
+        worded=words.worded,
         name=isolated,
         ref=_ref,
         spoken=spoken,
@@ -131,6 +133,7 @@ def _environment(language: Language) -> Environment:
         number=words.number,
         money=words.money,
         labels=_labels,
+        halves=halves,
     )
     made.globals.update(
         agent_path=agent_path,

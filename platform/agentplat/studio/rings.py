@@ -88,12 +88,21 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def halves(text: str) -> tuple[str, ...]:
+    """A text that is wider than a box as two lines, broken where its words come closest to even ones."""
+    gaps = [i for i, character in enumerate(text) if character == " "]
+    if len(text) <= _MOST_CHARACTERS or not gaps:
+        return (text,)
+    middle = min(gaps, key=lambda i: (abs(2 * i - len(text)), i))
+    return text[:middle], text[middle + 1 :]
+
+
 def _places(count: int) -> list[Point]:
     """The centres of the boxes in the order of the loop, from the upper left."""
     left, right = _MARGIN + BOX_W / 2, _MARGIN + BOX_W * 1.5 + _GAP_X
     top = _MARGIN + BOX_H / 2 + 10
     if count == 1:
-        return [(_MARGIN + BOX_W / 2, top + 40)]
+        return [(_MARGIN + BOX_W / 2, top)]
     ups, downs = math.ceil(count / 2), count // 2
     shift = _GAP_Y / 2 * (ups - downs)
     going = [(right, top + shift + i * _GAP_Y) for i in range(downs)]

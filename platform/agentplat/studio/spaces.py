@@ -18,6 +18,7 @@ from agentplat.domain.scopes import Ref
 from agentplat.domain.spaces import Space
 from agentplat.studio.live import LastId, answer_stream, person_id
 from agentplat.studio.places import Id, Place
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import Page, part_of
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
 from agentplat.studio.watching import Stream
@@ -43,7 +44,7 @@ class SpacesPage(Page):
     place: Place
     spaces: tuple[Space, ...]
     modes: tuple[Mode, ...] = CHOSEN
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class SpacePage(Page):
     more: bool
     modes: tuple[Mode, ...] = CHOSEN
     draft: str = ""
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
 
 
 @router.get("/workspaces/{workspace_id}/spaces", response_model=None)
@@ -77,7 +78,7 @@ def spaces(found: Reader, workspace_id: Id) -> Response:
     return found.show(_list(found, workspace_id), "workspaces")
 
 
-def _list(found: Visitor, workspace_id: int, refusal: str = "") -> SpacesPage:
+def _list(found: Visitor, workspace_id: int, refusal: tuple[Told, ...] = ()) -> SpacesPage:
     listed = found.cases.together.spaces.page(found.person, workspace_id, 0, _PAGE)
     return SpacesPage(place=place_of(found, workspace_id), spaces=tuple(listed), refusal=refusal)
 
@@ -88,7 +89,7 @@ def create(found: Actor, workspace_id: Id) -> Response:
     try:
         made = found.cases.together.spaces.create(found.person, workspace_id, found.form.get("name", "").strip(), _mode(found))
     except (InvalidInput, Conflict) as error:
-        return found.show(_list(found, workspace_id, str(error)), "workspaces", status=422)
+        return found.show(_list(found, workspace_id, told(error)), "workspaces", status=422)
     return go_to(f"/workspaces/{workspace_id}/spaces/{made.id}")
 
 
@@ -131,7 +132,7 @@ def say(found: Actor, workspace_id: Id, space_id: Id) -> Response:
         _change_mode(found, workspace_id, space_id)
         found.cases.together.converse.post(found.person, workspace_id, space_id, text)
     except (InvalidInput, Conflict) as error:
-        page = _page(found, workspace_id, space_id, _beginning(found, workspace_id, space_id), text, str(error))
+        page = _page(found, workspace_id, space_id, _beginning(found, workspace_id, space_id), text, told(error))
         return found.show(page, "workspaces", status=422)
     return go_to(f"/workspaces/{workspace_id}/spaces/{space_id}#composer")
 
@@ -161,7 +162,9 @@ def _beginning(found: Visitor, workspace_id: int, space_id: int) -> int:
     return found.cases.together.converse.before_newest(found.person, workspace_id, space_id, MESSAGES)
 
 
-def _page(found: Visitor, workspace_id: int, space_id: int, after: int, draft: str = "", refusal: str = "") -> SpacePage:
+def _page(
+    found: Visitor, workspace_id: int, space_id: int, after: int, draft: str = "", refusal: tuple[Told, ...] = ()
+) -> SpacePage:
     shown = found.cases.together.spaces.one(found.person, workspace_id, space_id)
     workspace = found.cases.together.workspaces.one(found.person, workspace_id)
     begin = after or _beginning(found, workspace_id, space_id)

@@ -9,8 +9,10 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from agentplat.domain.errors import Conflict, InvalidInput
+from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import PartyKind, Status, Ticket, TicketRole
 from agentplat.studio.places import Id, Place
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import Page
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
 from agentplat.studio.workspaces import place_of
@@ -32,20 +34,28 @@ class TicketsPage(Page):
     tickets: tuple[Ticket, ...]
     status: str
     statuses: tuple[Status, ...] = tuple(Status)
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An agent or a person that may get a role."""
+
+    kind: PartyKind
+    ref: Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TicketPage(Page):
-    """One ticket. agents: those that may get a role."""
+    """One ticket. parties: those that may get a role."""
 
     template: ClassVar[str] = "ticket.html"
     place: Place
     shown: ShownTicket
-    parties: tuple[str, ...]
+    parties: tuple[Candidate, ...]
     statuses: tuple[Status, ...] = tuple(Status)
     roles: tuple[TicketRole, ...] = tuple(TicketRole)
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
 
 
 @router.get("/workspaces/{workspace_id}/tickets", response_model=None)
@@ -54,7 +64,7 @@ def tickets(found: Reader, workspace_id: Id, status: str = "") -> Response:
     return found.show(_list(found, workspace_id, status), "workspaces")
 
 
-def _list(found: Visitor, workspace_id: int, status: str = "", refusal: str = "") -> TicketsPage:
+def _list(found: Visitor, workspace_id: int, status: str = "", refusal: tuple[Told, ...] = ()) -> TicketsPage:
     statuses = [Status(status)] if status in set(Status) else []
     listed = found.cases.together.tickets.page(found.person, workspace_id, statuses, None, _PAGE)
     return TicketsPage(place=place_of(found, workspace_id), tickets=tuple(listed), status=status, refusal=refusal)
@@ -67,7 +77,7 @@ def create(found: Actor, workspace_id: Id) -> Response:
     try:
         made = found.cases.together.tickets.create(found.person, workspace_id, title, description)
     except InvalidInput as error:
-        return found.show(_list(found, workspace_id, refusal=str(error)), "workspaces", status=422)
+        return found.show(_list(found, workspace_id, refusal=told(error)), "workspaces", status=422)
     return go_to(f"/workspaces/{workspace_id}/tickets/{made.number}")
 
 
@@ -83,7 +93,7 @@ def change(found: Actor, workspace_id: Id, number: Number) -> Response:
     try:
         _act(found, workspace_id, number)
     except (InvalidInput, Conflict) as error:
-        page = _page(found, workspace_id, number, str(error))
+        page = _page(found, workspace_id, number, told(error))
         return found.show(page, "workspaces", status=409 if isinstance(error, Conflict) else 422)
     return go_to(f"/workspaces/{workspace_id}/tickets/{number}")
 
@@ -105,10 +115,12 @@ def _act(found: Visitor, workspace_id: int, number: int) -> None:
             move(found.person, workspace_id, number, role, PartyKind(kind) if kind in set(PartyKind) else PartyKind.AGENT, ref)
 
 
-def _page(found: Visitor, workspace_id: int, number: int, refusal: str = "") -> TicketPage:
+def _page(found: Visitor, workspace_id: int, number: int, refusal: tuple[Told, ...] = ()) -> TicketPage:
     workspace = found.cases.together.workspaces.one(found.person, workspace_id)
-    agents = (f"agent {agent.ref.text}" for agent in workspace.agents if found.person.may_read(agent.ref.scope))
-    people = (f"person {ref.text}" for ref in workspace.members)
+    agents = (
+        Candidate(kind=PartyKind.AGENT, ref=agent.ref) for agent in workspace.agents if found.person.may_read(agent.ref.scope)
+    )
+    people = (Candidate(kind=PartyKind.PERSON, ref=ref) for ref in workspace.members)
     return TicketPage(
         place=place_of(found, workspace_id),
         shown=found.cases.together.tickets.one(found.person, workspace_id, number),

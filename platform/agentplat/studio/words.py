@@ -15,12 +15,14 @@ from importlib.resources import files
 
 from babel import Locale
 from babel.dates import format_datetime, format_time
+from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_currency, format_decimal
 from babel.support import NullTranslations, Translations
 from markupsafe import Markup, escape
 
+from agentplat.domain.errors import Phrase
 from agentplat.domain.languages import Language
 
 NAMES: Mapping[Language, str] = {Language.EN: "English", Language.PT: "Português", Language.HE: "עברית"}
@@ -35,11 +37,12 @@ _OPEN, _CLOSE = Markup("<bdi>"), Markup("</bdi>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """One language. translations: of the texts in code and templates."""
+    """One language. translations: of the texts in code and templates. refusals: of what refusals say, see `worded`."""
 
     language: Language
     locale: Locale
     translations: NullTranslations
+    refusals: Mapping[str, str]
 
     @property
     def direction(self) -> str:
@@ -49,6 +52,15 @@ class Words:
     def say(self, text: str, /, **values: object) -> str:
         """A text of the catalogue; values go in where %(name)s stands."""
         return self.translations.ugettext(text) % values if values else self.translations.ugettext(text)
+
+    def worded(self, text: str) -> Markup:
+        """A reason, a remedy or a refusal in this language, each value in it set off. What nobody translated stays English."""
+        template, values = (text.template, text.values) if isinstance(text, Phrase) else (text, {})
+        found = self.refusals.get(template, template)
+        if template not in self.refusals and self.language is not Language.EN:
+            return Markup('<span lang="en" dir="ltr">{}</span>').format(visible(text))
+        shown = {name: self.worded(one) if isinstance(one, Phrase) else isolated(str(one)) for name, one in values.items()}
+        return visible(found) % shown if shown else visible(found)
 
     def moment(self, at_ms: int) -> str:
         """A moment in words, UTC."""
@@ -89,17 +101,22 @@ def words_of(language: Language) -> Words:
     """The words of a language."""
     locale = Locale.parse({Language.PT: "pt_BR"}.get(language, language.value))
     if language is Language.EN:
-        return Words(language=language, locale=Locale.parse("en_GB"), translations=NullTranslations())
+        return Words(language=language, locale=Locale.parse("en_GB"), translations=NullTranslations(), refusals={})
     compiled = io.BytesIO()
-    with catalogue_file(language).open("rb") as source:
-        write_mo(compiled, read_po(source, locale=language.value))
+    write_mo(compiled, _catalogue(language, "studio"))
     compiled.seek(0)
-    return Words(language=language, locale=locale, translations=Translations(compiled))
+    refusals = {str(message.id): str(message.string) for message in _catalogue(language, "refusals") if message.id}
+    return Words(language=language, locale=locale, translations=Translations(compiled), refusals=refusals)
 
 
-def catalogue_file(language: Language):  # type: ignore[no-untyped-def] # the type of a resource differs between Python versions
-    """The catalogue of a language other than English."""
-    return files("agentplat.studio") / "locale" / language.value / "LC_MESSAGES" / "studio.po"
+def _catalogue(language: Language, name: str) -> Catalog:
+    with catalogue_file(language, name).open("rb") as source:
+        return read_po(source, locale=language.value)
+
+
+def catalogue_file(language: Language, name: str = "studio"):  # type: ignore[no-untyped-def] # the type of a resource differs between Python versions
+    """A catalogue of a language other than English. name: ``studio``, or ``refusals`` for what the platform refuses."""
+    return files("agentplat.studio") / "locale" / language.value / "LC_MESSAGES" / f"{name}.po"
 
 
 def visible(text: str) -> Markup:

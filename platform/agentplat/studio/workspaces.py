@@ -12,6 +12,7 @@ from agentplat.domain.errors import Conflict, InvalidInput
 from agentplat.domain.workspaces import Workspace
 from agentplat.studio.monitoring import InsightsQuery, insights_page, live_page
 from agentplat.studio.places import Id, Place
+from agentplat.studio.refusals import Told, told
 from agentplat.studio.rendering import Page
 from agentplat.studio.visitors import Actor, Reader, Visitor, go_to
 from agentplat.usecases.names import check_scope
@@ -29,7 +30,7 @@ class WorkspacesPage(Page):
     workspaces: tuple[Workspace, ...]
     scopes: tuple[str, ...]
     following: int | None
-    refusal: str = ""
+    refusal: tuple[Told, ...] = ()
 
 
 def place_of(found: Visitor, workspace_id: int) -> Place:
@@ -44,7 +45,7 @@ def workspaces(found: Reader, after: Annotated[int, Query(ge=0, le=2**63 - 1)] =
     return found.show(_list(found, after), "workspaces")
 
 
-def _list(found: Visitor, after: int = 0, refusal: str = "") -> WorkspacesPage:
+def _list(found: Visitor, after: int = 0, refusal: tuple[Told, ...] = ()) -> WorkspacesPage:
     listed = found.cases.together.workspaces.page(found.person, after, _PAGE)
     return WorkspacesPage(
         workspaces=tuple(listed),
@@ -61,7 +62,7 @@ def create(found: Actor) -> Response:
         scope = check_scope(found.form.get("scope", ""), "scope")
         made = found.cases.together.workspaces.create(found.person, scope, found.form.get("name", "").strip())
     except (InvalidInput, Conflict) as error:
-        return found.show(_list(found, refusal=str(error)), "workspaces", status=409 if isinstance(error, Conflict) else 422)
+        return found.show(_list(found, refusal=told(error)), "workspaces", status=409 if isinstance(error, Conflict) else 422)
     return go_to(f"/workspaces/{made.id}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Person
-from agentplat.domain.errors import Conflict, LeaseLost, Unauthenticated
+from agentplat.domain.errors import Conflict, LeaseLost, Unauthenticated, phrase
 from agentplat.domain.pipelines import UNDER_WAY, Pipeline, PipelineState, StepState
 from agentplat.domain.scopes import Ref
 from agentplat.domain.tickets import Author, MessageKind
@@ -38,7 +38,7 @@ class CancelPipeline:
                 return self._cancelled(access, access.person, pipeline_id, reason)
             except LeaseLost:
                 continue
-        raise Conflict(f"the runs of pipeline {pipeline_id} go from worker to worker just now; ask again")
+        raise Conflict(phrase("the runs of pipeline %(id)s go from worker to worker just now; ask again", id=pipeline_id))
 
     def _cancelled(self, access: Access, person: Person, pipeline_id: int, reason: str) -> Pipeline:
         with self.store.writing() as work:
@@ -50,7 +50,8 @@ class CancelPipeline:
             if held.state is PipelineState.CANCELLED:
                 return held
             if held.state is not PipelineState.RUNNING:
-                raise Conflict(f"pipeline {held.id} is {held.state.value} already; it can not be cancelled any more")
+                said = "pipeline %(id)s is %(state)s already; it can not be cancelled any more"
+                raise Conflict(phrase(said, id=held.id, state=phrase(held.state.value)))
             return _end(work, held, room, person, said)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Person
-from agentplat.domain.errors import Conflict, LeaseLost, Unauthenticated
+from agentplat.domain.errors import Conflict, LeaseLost, Unauthenticated, phrase
 from agentplat.domain.runs import DriverKind, Run, RunState
 from agentplat.domain.steps import Closing
 from agentplat.domain.times import now_ms
@@ -41,7 +41,8 @@ class CancelRun:
             access.demand_publishing(run.agent.scope)
             run = cancel_noted(work, run_id, person)
             if run.ended and run.state is not RunState.CANCELLED:
-                raise Conflict(f"run {run.id} is {run.state.value} already; it can not be cancelled any more")
+                said = "run %(id)s is %(state)s already; it can not be cancelled any more"
+                raise Conflict(phrase(said, id=run.id, state=phrase(run.state.value)))
             return run
 
     def carry_out(self, run: Run) -> Run:

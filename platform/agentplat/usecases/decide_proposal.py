@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Person
 from agentplat.domain.budgets import pipeline_holder
-from agentplat.domain.errors import Conflict, Unauthenticated
+from agentplat.domain.errors import Conflict, Unauthenticated, phrase
 from agentplat.domain.pipeline_templates import NewPipeline, template_of
 from agentplat.domain.pipelines import Pipeline, ProposalState
 from agentplat.domain.proposal_reading import read_proposal
@@ -93,7 +93,8 @@ class DecideProposal:
         for content in sorted(hires.values(), key=lambda found: found.agent.text):
             access.demand_publishing(content.agent.scope)
             if work.registry.last_number(work.registry.hold(content.agent)):
-                raise Conflict(f"{content.agent} is there by now and can not be hired; revise the proposal to name it")
+                said = "%(agent)s is there by now and can not be hired; revise the proposal to name it"
+                raise Conflict(phrase(said, agent=content.agent))
         stored = self.publish.store_all(work, person, list(hires.values()), owner)
         agents = {}
         for role in proposal.roles:
@@ -106,9 +107,11 @@ def _able(work: Work, role: str, ref: Ref) -> Agent:
     """An agent of a role that can be started as things are. Raises Conflict."""
     agent = work.registry.find(ref)
     if agent is None or agent.current is None:
-        raise Conflict(f"the role {role} can not be filled: {ref} has no published version; publish one, or revise the proposal")
+        said = "the role %(role)s can not be filled: %(agent)s has no published version; publish one, or revise the proposal"
+        raise Conflict(phrase(said, role=role, agent=ref))
     if agent.paused:
-        raise Conflict(f"the role {role} can not be filled: {ref} is paused; resume it, or revise the proposal")
+        said = "the role %(role)s can not be filled: %(agent)s is paused; resume it, or revise the proposal"
+        raise Conflict(phrase(said, role=role, agent=ref))
     return agent
 
 
@@ -125,7 +128,7 @@ def _held(work: Work, access: Access, proposal_id: int) -> tuple[KeptProposal, R
     held = work.proposals.hold(proposal_id)
     assert held is not None  # proposals are never deleted
     if held.state is not ProposalState.PROPOSED:
-        raise Conflict(f"proposal {held.id} is {held.state.value} already")
+        raise Conflict(phrase("proposal %(id)s is %(state)s already", id=held.id, state=phrase(held.state.value)))
     if room.space.removed_at is not None:
         raise Conflict("the space of this proposal was removed; propose anew in another one")
     return held, room
@@ -136,13 +139,11 @@ def _proposal(work: Work, held: KeptProposal, seen: Seen) -> Proposal:
     newest = work.proposals.revision(held.id, held.revision)
     assert newest is not None  # a proposal has the revision that it says
     if seen.revision != newest.number:
-        raise Conflict(
-            f"revision {seen.revision} of proposal {held.id} is not the newest, which is {newest.number}; look at that, then decide"
-        )
+        said = "revision %(seen)s of proposal %(id)s is not the newest, which is %(newest)s; look at that, then decide"
+        raise Conflict(phrase(said, seen=seen.revision, id=held.id, newest=newest.number))
     if seen.digest != newest.digest:
-        raise Conflict(
-            f"revision {newest.number} of proposal {held.id} has another digest than what was seen; look at it again, then decide"
-        )
+        said = "revision %(newest)s of proposal %(id)s has another digest than what was seen; look at it again, then decide"
+        raise Conflict(phrase(said, newest=newest.number, id=held.id))
     return read_proposal(json.loads(newest.body))
 
 

@@ -8,7 +8,7 @@ import structlog
 
 from agentplat.domain.access import Access, Person, Role
 from agentplat.domain.autonomy import Autonomy
-from agentplat.domain.errors import Conflict, InvalidInput, PlatformError, Violation
+from agentplat.domain.errors import Conflict, InvalidInput, PlatformError, Violation, phrase
 from agentplat.domain.modes import CHOSEN, Mode
 from agentplat.domain.registry import Agent
 from agentplat.domain.runs import Run
@@ -149,7 +149,9 @@ class ManageSpaces:
             space = held_space(work, workspace, space_id)
             working = work.spaces.unended(space.id)
             if working:
-                raise Conflict(f"runs {', '.join(map(str, working))} still work in the space; let them end, or cancel them")
+                raise Conflict(
+                    phrase("runs %(runs)s still work in the space; let them end, or cancel them", runs=", ".join(map(str, working)))
+                )
             at = now_ms()
             work.spaces.remove(space, at)
             work.acts.record(at, by, "remove_space", Ref(workspace.scope, workspace.name), {"space": space.id, "name": space.name})
@@ -194,5 +196,7 @@ class ManageSpaces:
 
 def _demand_choice(mode: Mode) -> None:
     if mode not in CHOSEN:
-        remedy = f"choose {', '.join(chosen.value for chosen in CHOSEN)}; review is set by spaces of pull requests"
-        raise InvalidInput([Violation(field="mode", reason=f"is {mode.value}, which nobody chooses", remedy=remedy)])
+        modes = ", ".join(chosen.value for chosen in CHOSEN)
+        remedy = phrase("choose %(modes)s; review is set by spaces of pull requests", modes=modes)
+        reason = phrase("is %(mode)s, which nobody chooses", mode=mode.value)
+        raise InvalidInput([Violation(field="mode", reason=reason, remedy=remedy)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentplat.domain.access import Access
-from agentplat.domain.errors import Conflict, InvalidInput, NotFound, Violation
+from agentplat.domain.errors import Conflict, InvalidInput, NotFound, Violation, phrase
 from agentplat.domain.runs import Run
 from agentplat.domain.scopes import Ref
 from agentplat.domain.spaces import Message
@@ -162,7 +162,8 @@ def apply_change(work: Work, ticket: Ticket, author: Author, version: int, chang
     if after is None:
         # Somebody may have changed it between the look and the change.
         now = work.tickets.find(ticket.id) or ticket
-        raise Conflict(f"#{ticket.number} has version {now.version} by now, not {version}; look at it again, then change it")
+        said = "%(ticket)s has version %(now)s by now, not %(version)s; look at it again, then change it"
+        raise Conflict(phrase(said, ticket=f"#{ticket.number}", now=now.version, version=version))
     return after
 
 

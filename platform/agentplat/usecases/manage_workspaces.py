@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentplat.domain.access import Access, Role
-from agentplat.domain.errors import Conflict, InvalidInput, Violation
+from agentplat.domain.errors import Conflict, InvalidInput, Violation, phrase
 from agentplat.domain.registry import Agent
 from agentplat.domain.scopes import INSTALLATION, Ref
 from agentplat.domain.times import now_ms
@@ -41,7 +41,7 @@ class ManageWorkspaces:
             at = now_ms()
             made = work.workspaces.add(scope, called, by, at)
             if made is None:
-                raise Conflict(f"{scope} has a workspace of this name already; choose another name")
+                raise Conflict(phrase("%(scope)s has a workspace of this name already; choose another name", scope=scope))
             work.acts.record(at, by, "create_workspace", Ref(scope, called), {"workspace": made.id})
             return made
 

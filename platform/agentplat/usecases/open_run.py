@@ -10,7 +10,7 @@ from agentplat.domain.actions import driver_of
 from agentplat.domain.artifacts import Blob
 from agentplat.domain.chains import OpenedBy
 from agentplat.domain.contracts import OutputContract
-from agentplat.domain.errors import Conflict, InvalidInput, Unauthenticated, Violation
+from agentplat.domain.errors import Conflict, InvalidInput, Unauthenticated, Violation, phrase
 from agentplat.domain.labels import Labels, crossing, join, label_of
 from agentplat.domain.registry import Version
 from agentplat.domain.runs import NewRun, Run
@@ -69,7 +69,7 @@ class OpenRun:
         access.demand_publishing(ref.scope)
         version = None if agent.current is None else work.registry.version(agent, agent.current)
         if version is None:
-            raise Conflict(f"{ref} has no published version; publish one first")
+            raise Conflict(phrase("%(agent)s has no published version; publish one first", agent=ref))
         return version
 
     def _new(self, version: Version, person: Person, given: Blob | None, labels: Labels) -> NewRun:
@@ -89,11 +89,11 @@ def _bytes(text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        data, reason = b"", "has a character that UTF-8 does not have"
+        data, reason = b"", phrase("has a character that UTF-8 does not have")
     else:
-        reason = f"is {len(data)} bytes long" if len(data) > MOST_INPUT_BYTES else ""
+        reason = phrase("is %(size)s bytes long", size=len(data)) if len(data) > MOST_INPUT_BYTES else phrase("")
     if reason:
-        remedy = f"use at most {MOST_INPUT_BYTES} bytes of UTF-8"
+        remedy = phrase("use at most %(most)s bytes of UTF-8", most=MOST_INPUT_BYTES)
         raise InvalidInput([Violation(field="input", reason=reason, remedy=remedy)])
     return data
 

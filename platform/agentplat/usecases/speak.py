@@ -9,7 +9,7 @@ from agentplat.content.port import ContentStore
 from agentplat.domain.access import Person
 from agentplat.domain.autonomy import Autonomy, reaches
 from agentplat.domain.chains import OpenedBy
-from agentplat.domain.errors import InvalidInput, Refused, Violation
+from agentplat.domain.errors import InvalidInput, Refused, Violation, phrase
 from agentplat.domain.handover import handover
 from agentplat.domain.labels import join, label_of
 from agentplat.domain.mentions import FIELD, Parsed, parse, resolve
@@ -102,7 +102,8 @@ def _ticket(work: Work, workspace: Workspace, number: int) -> Ticket:
     found = work.tickets.numbered(workspace.id, number)
     if found is None:
         remedy = "refer to a ticket that is there, or write the number between backticks"
-        raise InvalidInput([Violation(field=FIELD, reason=f"#{number} is no ticket of this workspace", remedy=remedy)])
+        reason = phrase("%(ticket)s is no ticket of this workspace", ticket=f"#{number}")
+        raise InvalidInput([Violation(field=FIELD, reason=reason, remedy=remedy)])
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from agentplat.domain.errors import InvalidInput, Violation
+from agentplat.domain.errors import InvalidInput, Violation, phrase
 
 MOST_CHARACTERS = 1_000
 
@@ -17,7 +17,7 @@ def check_reason(text: str, field: str = "reason") -> str:
     except UnicodeEncodeError:
         said = ""
     if not said or len(said) > MOST_CHARACTERS:
-        remedy = f"say why in 1 to {MOST_CHARACTERS} characters"
+        remedy = phrase("say why in 1 to %(most)s characters", most=MOST_CHARACTERS)
         raise InvalidInput([Violation(field=field, reason="is missing, too long or no text", remedy=remedy)])
     return said
 
@@ -36,7 +36,7 @@ def check_text(text: str, field: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
         size = 0
     odd = any(unicodedata.category(character) == "Cc" and character not in _LAYOUT for character in said)
     if not size or size > most_bytes or odd:
-        remedy = f"write 1 to {most_bytes} bytes of UTF-8 without control characters"
+        remedy = phrase("write 1 to %(most)s bytes of UTF-8 without control characters", most=most_bytes)
         raise InvalidInput([Violation(field=field, reason="is missing, too long or no text", remedy=remedy)])
     return said
 
@@ -45,7 +45,7 @@ def check_title(text: str, field: str = "title") -> str:
     """A text of one line. Raises InvalidInput."""
     said = check_text(text, field)
     if len(said) > MOST_TITLE_CHARACTERS or not _LAYOUT.isdisjoint(said):
-        remedy = f"write one line of at most {MOST_TITLE_CHARACTERS} characters"
+        remedy = phrase("write one line of at most %(most)s characters", most=MOST_TITLE_CHARACTERS)
         raise InvalidInput([Violation(field=field, reason="is too long, or more than one line", remedy=remedy)])
     return said
 

@@ -21,7 +21,7 @@ def source_texts() -> list[str]:
     return list(dict.fromkeys(str(message) for _, _, message, _, _ in found))
 
 
-def catalogue(language: Language) -> Catalog:
+def catalogue(language: Language, name: str = "studio") -> Catalog:
     """What was translated."""
-    with catalogue_file(language).open("rb") as source:
+    with catalogue_file(language, name).open("rb") as source:
         return read_po(source, locale=language.value)

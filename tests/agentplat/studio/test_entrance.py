@@ -90,7 +90,7 @@ def test_a_revoked_token_ends_its_sessions_at_once(stage: Stage) -> None:
         assert client.get("/agents").headers["location"] == "/sign-in?next=%2Fagents"
 
 
-@pytest.mark.promise("U-13")
+@pytest.mark.promise("U-10")
 def test_signing_out_ends_the_session_for_whoever_copied_its_cookie_and_no_other(stage: Stage) -> None:
     with signed_in(stage, stage.author) as client, signed_in(stage, stage.author) as elsewhere:
         copied = {"Cookie": f"studio-session={client.cookies['studio-session']}"}

@@ -7,7 +7,7 @@ from agentplat.domain.access import Access
 
 from tests.browser.hall import BELATED, Hall, wanted
 from tests.browser.stage import Stage
-from tests.browser.visits import seal_on, signed_in
+from tests.browser.visits import seal_on, signed_in, words_on
 
 NOT_NEWEST = "revision 1 of proposal {} is not the newest, which is 2; look at that, then decide"
 ANOTHER_DIGEST = "revision 1 of proposal {} has another digest than what was seen; look at it again, then decide"
@@ -74,10 +74,10 @@ def test_what_was_revised_meanwhile_is_not_approved_and_the_page_says_why(stage:
         [old] = [line.partition('"')[0] for line in seen.split('name="digest" value="')[1:2]]
         form = {"seal": seal_on(seen), "revision": "1", "digest": old, "answer": "approve"}
         forged = client.post(path, data={**form, "digest": "0" * 64})
-        assert (forged.status_code, ANOTHER_DIGEST.format(proposed) in forged.text) == (409, True)
+        assert (forged.status_code, ANOTHER_DIGEST.format(proposed) in words_on(forged.text)) == (409, True)
         stage.world.cases.orchestrating.propose.revise(stage.author, proposed, wanted(goal="Revised now."))
         stale = client.post(path, data=form)
-        assert (stale.status_code, NOT_NEWEST.format(proposed) in stale.text) == (409, True)
+        assert (stale.status_code, NOT_NEWEST.format(proposed) in words_on(stale.text)) == (409, True)
         assert "Revised now." in stale.text
         older = client.get(f"{path}?revision=1").text
         assert "Revised &lt;i&gt;soon&lt;/i&gt;." in older

@@ -13,7 +13,7 @@ from agentplat.usecases.tell import shown_text
 from tests.agentplat.world import ref
 from tests.browser.hall import Hall
 from tests.browser.stage import DEVELOPER, Stage
-from tests.browser.visits import seal_on, signed_in
+from tests.browser.visits import seal_on, signed_in, words_on
 
 NAME = "acme/platform:developer"
 
@@ -65,7 +65,7 @@ def test_a_status_is_set_only_over_the_version_that_was_seen(stage: Stage, hall:
         seen = tickets.one(stage.author, hall.office.workspace, number).ticket.version
         tickets.change(stage.author, hall.office.workspace, number, seen, {"status": "blocked"})
         form = {"seal": seal_on(page), "version": str(seen), "status": "done", "act": "status"}
-        assert f"has version {seen + 1} by now, not {seen}" in client.post(path, data=form).text
+        assert f"has version {seen + 1} by now, not {seen}" in words_on(client.post(path, data=form).text)
         assert tickets.one(stage.author, hall.office.workspace, number).ticket.status.value == "blocked"
         assert client.post(path, data={**form, "version": str(seen + 1)}).headers["location"] == path
     assert tickets.one(stage.author, hall.office.workspace, number).ticket.status.value == "done"

@@ -65,7 +65,7 @@ def _stopped(store: SqlStore, number: int) -> Run:
         return work.runs.wait(run, waiting, 2)
 
 
-@pytest.mark.promise("U-12")
+@pytest.mark.promise("U-3")
 def test_the_inbox_asks_as_often_for_many_stopped_runs_as_for_one_and_tells_each_its_ceiling(store: SqlStore) -> None:
     inbox = ReadInbox(store=store)
     first = _stopped(store, 1)
@@ -79,7 +79,7 @@ def test_the_inbox_asks_as_often_for_many_stopped_runs_as_for_one_and_tells_each
     assert _count(store, lambda: inbox(EVERYTHING)) == one
 
 
-@pytest.mark.promise("U-12")
+@pytest.mark.promise("U-3")
 def test_a_space_and_a_ticket_ask_as_often_for_many_runs_and_references_as_for_one(store: SqlStore, tmp_path: Path) -> None:
     with store.writing() as work:
         who = person(work)
@@ -120,7 +120,7 @@ def test_a_space_and_a_ticket_ask_as_often_for_many_runs_and_references_as_for_o
     assert len(runs) == 7
 
 
-@pytest.mark.promise("U-12")
+@pytest.mark.promise("U-3")
 def test_no_page_looks_through_all_runs(sqlite_url: str, tmp_path: Path) -> None:
     with closing(open_store(sqlite_url)) as store:
         _stopped(store, 1)
