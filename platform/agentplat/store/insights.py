@@ -64,8 +64,12 @@ class SqlInsights(Insights):
     @override
     def log(self, which: RunFilter, before: int | None, size: int) -> list[LoggedRun]:
         opened_at, run_id = schema.runs.c.opened_at, schema.runs.c.id
-        earlier = sa.tuple_(opened_at, run_id) < sa.select(opened_at, run_id).where(run_id == before).scalar_subquery()
-        wanted = sa.and_(_wanted(which), sa.true() if before is None else earlier)
+        wanted = _wanted(which)
+        if before is not None:
+            at = self._connection.execute(sa.select(opened_at).where(run_id == before)).scalar()
+            if at is None:
+                return []
+            wanted = sa.and_(wanted, opened_at <= at, sa.or_(opened_at < at, run_id < before))
         # In the order of an index, so that a page of the log is read and nothing else.
         newest = (opened_at.desc(), run_id.desc())
         return self._logged(self._runs.select_all(lambda runs: runs.where(wanted).order_by(*newest).limit(size)))
@@ -73,7 +77,7 @@ class SqlInsights(Insights):
     @override
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
         # Apart from each other and as the indexes are written, so that each finds its own and what ended long ago is not looked at.
-        states = (_LEASABLE, *map(_waiting_for, WaitingFor))
+        states: tuple[_Wanted, ...] = (_LEASABLE, *map(_waiting_for, WaitingFor))
         parts = [self._runs.select_all(partial(_oldest, state, scopes, size)) for state in states]
         return self._logged(sorted(chain(*parts), key=lambda run: run.id)[:size])
 

@@ -433,7 +433,7 @@ class Insights(Protocol):
     """Runs looked at together."""
 
     def log(self, which: RunFilter, before: int | None, size: int) -> list[LoggedRun]:
-        """Runs that were opened before the run `before`, newest first."""
+        """Runs that were opened before the run `before`, newest first; none where there is no such run."""
 
     def under_way(self, scopes: Collection[str], size: int) -> list[LoggedRun]:
         """Runs of agents of these scopes and below that have not ended, oldest first."""

@@ -45,6 +45,9 @@ def test_the_log_is_of_the_scope_the_agent_the_states_and_the_period_asked_for(s
     assert ids(EVERYTHING, since=2) == ids(EVERYTHING, until=1) == []
     assert ids(EVERYTHING, since=1, until=2) == ids(EVERYTHING)
     assert [one.run.id for one in monitor.log(EVERYTHING, RunFilter(scopes=("*",)), far.id, 1)] == [queued.id]
+    # All of them were opened in one millisecond, so that the id decides.
+    for before, earlier in ((queued.id, [done.id]), (done.id, []), (far.id + 1, [])):
+        assert [one.run.id for one in monitor.log(EVERYTHING, RunFilter(scopes=("*",)), before, 10)] == earlier
 
 
 @pytest.mark.promise("U-6")
