@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 from graphsvc.cli import serve
 from graphsvc.cli.context import Composition
 from graphsvc.cli.output import end
-from graphsvc.domain.errors import InvalidInput, LogDamaged, StoreUnavailable, Violation
+from graphsvc.domain.errors import InvalidInput, LogDamaged, Overloaded, StoreUnavailable, Violation
 from graphsvc.domain.limits import LimitPolicy, Limits
 from graphsvc.domain.model import Declaration
 from graphsvc.domain.names import AgentRef, Scope
@@ -181,6 +181,9 @@ def _following(settings: Settings, service: GraphService) -> Iterator[None]:
         while not over.wait(settings.follow_interval_s):
             try:
                 service.catch_up()
+            except Overloaded:
+                # Whoever has the turn folds the same log; this one looks again.
+                continue
             except (StoreUnavailable, LogDamaged) as error:
                 structlog.get_logger().error("not followed", exc_info=error)
 

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from babel import Locale
@@ -64,7 +64,7 @@ class Words:
 
     def moment(self, at_ms: int) -> str:
         """A moment in words, UTC."""
-        return f"{format_datetime(_moment(at_ms), 'medium', locale=self.locale)} UTC"
+        return _written(self.locale, at_ms // 1_000)
 
     def clock(self, at_ms: int) -> str:
         """The time of day of a moment, UTC."""
@@ -90,6 +90,12 @@ class Words:
         """Money, given in millionths of a US dollar."""
         places = "¤#,##0.00" if microusd % 10_000 == 0 else "¤#,##0.00####"
         return str(format_currency(microusd / 1_000_000, "USD", places, locale=self.locale, currency_digits=False))
+
+
+# A page that stays open writes the same moments whenever something changes, and how one is written depends on nothing else.
+@lru_cache(maxsize=16_384)
+def _written(locale: Locale, at_s: int) -> str:
+    return f"{format_datetime(_moment(at_s * 1_000), 'medium', locale=locale)} UTC"
 
 
 def _moment(at_ms: int) -> datetime:

@@ -45,6 +45,15 @@ def test_amounts_are_written_as_each_language_does() -> None:
     assert words_of(Language.EN).money(1_234) == "US$0.001234"
 
 
+@pytest.mark.promise("U-11")
+def test_a_moment_is_written_as_each_language_does_whichever_was_written_before() -> None:
+    late = 1_764_633_599_999
+    for _ in range(2):
+        written = [words_of(language).moment(late) for language in Language]
+        assert written == ["1 Dec 2025, 23:59:59 UTC", "1 de dez. de 2025 23:59:59 UTC", "1 בדצמ׳ 2025, 23:59:59 UTC"]
+    assert words_of(Language.EN).moment(late + 1) == "2 Dec 2025, 00:00:00 UTC"
+
+
 @pytest.mark.promise("U-10")
 def test_markup_and_what_moves_text_are_harmless() -> None:
     assert str(isolated("<b>")) == "<bdi>&lt;b&gt;</bdi>"
