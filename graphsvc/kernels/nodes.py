@@ -268,7 +268,8 @@ class Nodes:
 
     def add_texts(self, scopes: Ints, text: Bytes, ends: Longs) -> Ints:
         """The same for names in one array of UTF-8, each of which ends where the next begins."""
-        parts, first, done = [], 0, 0
+        parts: list[Ints] = []
+        first, done = 0, 0
         while done < ends.size or not parts:
             # Every name might be new, and most of a large part often are not: room for all of them would be room for nobody.
             end = min(ends.size, done + max(_FEW, self.count // 8))
