@@ -35,22 +35,22 @@ def component_findings(view: View, component: int, found: Found) -> Iterator[Fin
     first, last = (int(np.searchsorted(searched, at)) for at in (agents.start, agents.stop))
     asked = searched[first:last].tolist()
     ways = serving_loops(view, asked, found, first)
-    loops = [loop_of(view, way) for way in ways]
     readable = [agent for agent in agents if view.readable_inside[agent]]
     head = LoopComponent(
         agents=view.agents(readable),
         hidden=len(agents) - len(readable),
         events=tuple(_event_ends(view, component)),
         companies=tuple(sorted({view.agent(agent).scope.company or "" for agent in readable} - {""})),
-        shortest=loops[0] if loops else None,
+        shortest=loop_of(view, ways[0]) if ways else None,
         beyond=int(np.count_nonzero(found.lengths[first:last] == BEYOND)),
     )
-    key = head.fingerprint
+    key, companies = head.fingerprint, head.companies
     yield head
-    if len(head.companies) > 1:
-        yield CrossingCompanies(component=key, companies=head.companies)
-    for way, loop in zip(ways, loops, strict=True):
-        yield ShortestLoop(component=key, loop=loop, shortest_for=view.agents(way.shortest_for))
+    del head  # all of a component's agents and events: not to be kept while its loops are told
+    if len(companies) > 1:
+        yield CrossingCompanies(component=key, companies=companies)
+    for way in ways:
+        yield ShortestLoop(component=key, loop=loop_of(view, way), shortest_for=view.agents(way.shortest_for))
     drops, at_least = triggers_to_drop(view, agents, ways)
     triggers = tuple([Trigger(view.agent(agent), view.event(event)) for agent, event in drops])
     yield TriggersToDrop(component=key, triggers=triggers, at_least=at_least)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from graphsvc.columns import columns_of
+from graphsvc.audit.local import audit
+from graphsvc.columns import Columns, columns_of, in_columns
 from graphsvc.declarations import parquet_columns
-from graphsvc.declarations.bulk import read_columns
+from graphsvc.declarations.bulk import Given, read_columns
 from graphsvc.declarations.files import write_file
 from graphsvc.declarations.generator import Shape, generate
 from graphsvc.domain.limits import Limits
@@ -78,6 +79,25 @@ def test_plain_rows_of_parquet_never_become_objects(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(parquet_columns, "version_from", refuse)
     assert [version for part in read_columns([path]) for version in part.versions()] == made
+
+
+@pytest.mark.promise("O-12", "O-9")
+def test_an_audit_of_plain_rows_makes_an_object_of_what_it_tells_and_of_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "made.parquet")
+    made = list(generate(Shape.PIPELINES, 3_000, 2).versions())
+    write_file(path, made)
+    wanted = [finding.as_json() for finding in audit(in_columns(made), EVERYTHING)]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a row was judged as an object")
+
+    monkeypatch.setattr(parquet_columns, "version_from", refuse)
+    monkeypatch.setattr(Columns, "versions", refuse)
+    given = Given([path])
+    assert [finding.as_json() for finding in audit(read_columns([path], given), EVERYTHING)] == wanted
+    assert given.of(made[7].agent) == (path, None)
 
 
 @pytest.mark.promise("O-12")
