@@ -210,9 +210,8 @@ class _Composer:
             if self._is_key(key, field) and isinstance(key, Scalar):
                 if name in entries:
                     first = entries[name][0].mark
-                    self._refuse(
-                        field, key.mark, phrase("is given twice, first in line %(line)s", line=first[0]), "keep one of them"
-                    )
+                    twice = phrase("is given twice, first in line %(line)s", line=first[0])
+                    self._refuse(field, key.mark, twice, "keep one of them")
                 else:
                     entries[name] = key, value
         return entries

@@ -71,7 +71,7 @@ def test_the_gates_rulings_the_cost_and_the_labels_are_on_the_page(stage: Stage,
     assert "The Gate lets call 1 through" in trail
     assert "The Gate stops call 2 (rule taint)" in trail
     assert "untrusted" in page.locator("#run-facts").inner_text()
-    assert "1 tool calls" in page.locator("#run-facts").inner_text()
+    assert "1 tool call" in page.locator("#run-facts").inner_text()
 
 
 @pytest.mark.promise("U-6", "U-11")

@@ -83,10 +83,10 @@ def test_mode_and_participants_are_chosen_without_scripts_and_what_is_ambiguous_
     workspace, space, _ = _office(stage, "plain")
     page = visit(stage.author, scripts=False).go(f"/workspaces/{workspace}/spaces/{space}")
     assert [text.strip() for text in page.locator("#mode option").all_text_contents()] == ["agent", "plan", "orchestrate"]
-    page.locator("summary", has_text="participants").click()
+    page.locator("summary", has_text="participant").click()
     page.select_option("#agent", "acme/platform:helper")
     page.get_by_role("button", name="Add").click()
-    assert "1 participants" in page.locator("summary", has_text="participants").inner_text()
+    assert "1 participant" in page.locator("summary", has_text="participant").inner_text()
     page.select_option("#mode", "plan")
     page.fill("#body", "We plan now, @nobody-of-this-name")
     page.get_by_role("button", name="Send").click()

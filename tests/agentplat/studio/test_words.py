@@ -7,12 +7,14 @@ import sys
 import unicodedata
 
 import pytest
+from agentplat.domain.budgets import Unit
 from agentplat.domain.languages import Language
 from agentplat.domain.texts import harmless, set_off
+from agentplat.studio.rendering import Frame, part_of
 from agentplat.studio.words import isolated, spoken, visible, words_of
 from markupsafe import Markup
 
-from tests.agentplat.studio.catalogues import catalogue, source_texts
+from tests.agentplat.studio.catalogues import catalogue, forms_of, source_texts, text_of
 
 TRANSLATED = [Language.PT, Language.HE]
 
@@ -21,9 +23,10 @@ TRANSLATED = [Language.PT, Language.HE]
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_no_catalogue_lacks_a_text_or_keeps_one_that_is_gone(language: Language) -> None:
     found = catalogue(language)
-    translated = {str(message.id): message for message in found if message.id}
+    translated = {text_of(message.id): message for message in found if message.id}
     assert set(translated) == set(source_texts())
-    assert [text for text, message in translated.items() if not message.string or message.fuzzy] == []
+    assert [text for text, message in translated.items() if not all(forms_of(message)[1]) or message.fuzzy] == []
+    assert [text for text, message in translated.items() if len(forms_of(message)[0]) != len(forms_of(message)[1])] == []
     assert list(found.obsolete) == []
 
 
@@ -33,7 +36,23 @@ def test_every_translation_says_the_same_values(language: Language) -> None:
     def named(text: object) -> list[str]:
         return sorted(re.findall(r"%\((\w+)\)s", str(text)))
 
-    assert [m.id for m in catalogue(language) if m.id and named(m.id) != named(m.string)] == []
+    messages = [forms_of(message) for message in catalogue(language) if message.id]
+    assert [said for said, told in messages if {tuple(named(one)) for one in said} != {tuple(named(one)) for one in told}] == []
+
+
+@pytest.mark.promise("U-11")
+@pytest.mark.parametrize(
+    ("language", "one", "many"),
+    [
+        (Language.EN, "1 tool call", "1,200 tool calls"),
+        (Language.PT, "1 chamada de ferramenta", "1.200 chamadas de ferramenta"),
+        (Language.HE, "1 קריאה לכלי", "1,200 קריאות לכלים"),
+    ],
+)
+def test_one_of_something_is_not_said_like_many(language: Language, one: str, many: str) -> None:
+    frame = Frame(words=words_of(language), person=None, seal="", here="/")
+    said = [part_of(frame, "parts.html", "cost", spent={Unit.TOOL_CALLS: amount}) for amount in (1, 1_200)]
+    assert said == [one, many]
 
 
 @pytest.mark.promise("U-11")
