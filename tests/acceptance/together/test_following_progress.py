@@ -152,15 +152,15 @@ def test_the_run_log_shows_what_each_run_cost_and_how_long_it_took(running: Hall
         done = pages.row(log, str(by_model["run"]))
         assert f"{room.agent('fixer')} finished 0" in done
         # Two turns of 16 tokens, one call, and what that model asks for it.
-        assert re.search(rf"({took}) US\$0\.\d+ · ({took}) · 32 tokens · 1 tool calls$", done), done
+        assert re.search(rf"({took}) US\$0\.\d+ · ({took}) · 32 tokens · 1 tool call$", done), done
         under_way = pages.row(log, str(alice.run))
         assert under_way.endswith("– –"), under_way
         assert f"{room.agent('alice')} running 0" in under_way
         alice.call("read_space")
         assert "– " in pages.row(log, str(alice.run))
-        assert "1 tool calls" in pages.row(log, str(alice.run))
+        assert "1 tool call" in pages.row(log, str(alice.run))
         alice.finish()
-        assert re.search(rf" ({took}) .*1 tool calls$", pages.row(log, str(alice.run)))
+        assert re.search(rf" ({took}) .*1 tool call$", pages.row(log, str(alice.run)))
         totals = pages.row(log, "last")
         assert totals.startswith("last 7 days 2 ")
         assert "32 tokens" in totals
