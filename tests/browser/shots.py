@@ -107,6 +107,7 @@ def _first_pages(stage: Stage) -> list[Shot]:
         Shot(name="publish-faults", path="/publish", who=author, act=_publish("publish", FAULTY)),
         Shot(name="publish-preview", path="/publish", who=author, act=_publish("preview", as_yaml(json.loads(loop)))),
         Shot(name="publish-denied", path="/publish", who=author, act=_publish("publish", denied)),
+        Shot(name="published", path=f"/published?version=1+{SCOPE}:developer&version=1+{SCOPE}:reviewer", who=author),
         Shot(name="graph", path="/graph?scope=acme", who=author),
         Shot(name="graph-reader", path="/graph", who=reader),
         Shot(name="graph-300", path="/graph?scope=crowd", who=admin),
