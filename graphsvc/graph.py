@@ -233,12 +233,9 @@ class Graph(Fold):
         are put into words, as an event may have very many.
         """
         self._bring_up()
-        table, arrays, known = self.rows.behind if back else self.rows.ahead, self._nodes.arrays, self._nodes.find
-        rows = [
-            (event, table.row(node))
-            for event, node in zip(events, known([EVENT] * len(events), events).tolist(), strict=True)
-            if node != UNKNOWN
-        ]
+        table, arrays = self.rows.behind if back else self.rows.ahead, self._nodes.arrays
+        found = self._nodes.find([EVENT] * len(events), events).tolist()
+        rows = [(event, table.row(node)) for event, node in zip(events, found, strict=True) if node != UNKNOWN]
         nodes = np.unique(np.concatenate([np.zeros(0, np.int32), *(row for _, row in rows)]))
         nodes = nodes[self._readable(reader)[arrays.scope[arrays.agent[nodes]]] & (nodes != self._find(agent))]
         nodes = nodes[np.argsort(self._places.number[arrays.agent[nodes]])]
@@ -248,8 +245,8 @@ class Graph(Fold):
         for event, row in rows:
             for node in row[np.isin(row, page)].tolist():
                 between[node].append(event)
-        found = [Neighbour(agent=self._agent[node], events=tuple(sorted(shared))) for node, shared in between.items()]
-        return tuple(found), first + most < nodes.size
+        named = [Neighbour(agent=self._agent[node], events=tuple(sorted(shared))) for node, shared in between.items()]
+        return tuple(named), first + most < nodes.size
 
     def alike(self, event: str) -> list[str]:
         """Other events with a name like this one, in name order, whoever may know of them."""

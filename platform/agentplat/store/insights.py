@@ -42,9 +42,7 @@ def _waiting_for(what: WaitingFor) -> sa.ColumnElement[bool]:
     return sa.and_(_WAITING, schema.runs.c.waiting_for == what.value)
 
 
-def _oldest(
-    state: sa.ColumnElement[bool] | sa.TextClause, scopes: Collection[str], size: int, runs: sa.Select[Any]
-) -> sa.Select[Any]:
+def _oldest(state: _Wanted, scopes: Collection[str], size: int, runs: sa.Select[Any]) -> sa.Select[Any]:
     """The oldest runs in a state, of agents of these scopes."""
     return runs.where(state, below(agents.c.scope, scopes)).order_by(schema.runs.c.id).limit(size)
 
